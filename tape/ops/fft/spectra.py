@@ -52,6 +52,46 @@ resized: Op = Op(
 )
 
 
+def _lowered(b: Any, name: str, x: Any, axis: int, count: int, factor: Any, dtype: Any) -> Any:
+    """Return a transform along an axis, by NumPy's own loop: ``count`` results, times a factor."""
+    axis %= x.ndim
+    order = (*[k for k in range(x.ndim) if k != axis], axis)
+    x = b.transpose(b.value(x, dtype), order)
+    if x.size:
+        part = np.empty(0, dtype).real.dtype
+        out = b.gufunc(name, x, b.literal(factor, part), lengths=(count,))[0]
+    else:
+        out = b.broadcast(b.literal(0, dtype), (*x.shape[:-1], count))
+    return b.transpose(out, tuple(sorted(range(x.ndim), key=order.__getitem__)))
+
+
+def _factor(norm: str | None, length: int, dtype: np.dtype[Any], is_forward: bool) -> Any:
+    """Return what NumPy multiplies with, rounded as it does."""
+    norm = norm if is_forward else OPPOSITE[norm]
+    real = np.result_type(np.empty(0, dtype).real.dtype, 1.0)
+    if norm == "ortho":
+        return np.reciprocal(np.sqrt(length, dtype=real))
+    return np.reciprocal(length, dtype=real) if norm == "forward" else 1
+
+
+def _lower_between_complex(b: Any, x: Any, *, axis: int, norm: str | None, name: str) -> Any:
+    length = x.shape[axis]
+    factor = _factor(norm, length, x.dtype, name == "fft")
+    return _lowered(b, name, x, axis, length, factor, np.result_type(x.dtype, 1j))
+
+
+def _lower_to_half(b: Any, x: Any, *, axis: int, norm: str | None) -> Any:
+    length = x.shape[axis]
+    name = "rfft_n_odd" if length % 2 else "rfft_n_even"
+    dtype = np.empty(0, np.result_type(x.dtype, 1j)).real.dtype
+    return _lowered(b, name, x, axis, length // 2 + 1, _factor(norm, length, x.dtype, True), dtype)
+
+
+def _lower_from_half(b: Any, x: Any, *, length: int, axis: int, norm: str | None) -> Any:
+    factor = _factor(norm, length, x.dtype, False)
+    return _lowered(b, "irfft", x, axis, length, factor, np.result_type(x.dtype, 1j))
+
+
 def _between_complex(name: str, forward: Any) -> Op:
     """Return a transform between complex numbers; its matrix is symmetric."""
     op: Op = Op(
@@ -60,6 +100,7 @@ def _between_complex(name: str, forward: Any) -> Op:
         vjp=[lambda g, out, x, axis, norm: op(g, axis=axis, norm=norm)],
         linear=True,
         batch=along_axes,
+        lower=partial(_lower_between_complex, name=name),
     )
     return op
 
@@ -99,6 +140,7 @@ to_half: Op = Op(
     vjp=[_rfft_vjp],
     linear=True,
     batch=along_axes,
+    lower=_lower_to_half,
 )
 
 from_half: Op = Op(
@@ -107,6 +149,7 @@ from_half: Op = Op(
     vjp=[_irfft_vjp],
     linear=True,
     batch=along_axes,
+    lower=_lower_from_half,
 )
 declare_cost(_transform_cost, forth, back, to_half, from_half)
 

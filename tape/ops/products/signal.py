@@ -21,7 +21,7 @@ from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where
 from tape.ops.ordering.sorting import argsort, batch_first
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import getitem, index_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel
 
@@ -303,9 +303,25 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 # ---- phases ----------------------------------------------------------------------------------------
 
+
+def _lower_unwrap(b: Any, p: Any, discont: float | None, axis: int, period: float) -> Any:
+    if p.dtype.kind != "f":
+        raise b.refuse("integers wrap otherwise")
+    half, axis = period / 2, axis % p.ndim
+    after, before = (index_along(axis, part) for part in (slice(1, None), slice(None, -1)))
+    step = b.read(p, after) - b.read(p, before)
+    wrapped = b.elementwise("remainder", step + half, period) - half
+    is_up = b.elementwise("logical_and", b.elementwise("equal", wrapped, -half), step > 0)
+    change = b.where(is_up, half, wrapped) - step
+    is_small = b.elementwise("absolute", step) < (half if discont is None else discont)
+    turns = b.scan("sum", b.where(is_small, 0, change), axis)
+    return b.concatenate([b.read(p, index_along(axis, slice(0, 1))), b.read(p, after) + turns], axis)
+
+
 _unwrap = Op(
     lambda p, *, discont, axis, period: np.unwrap(p, discont, axis, period=period),
     name="unwrap",
+    lower=_lower_unwrap,
     vjp=[lambda g, out, p, discont, axis, period: g],
     jvp=[lambda t, out, p, discont, axis, period: t],
     taylor=series.linear,

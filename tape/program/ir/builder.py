@@ -18,7 +18,7 @@ from tape.kernels.convert import CAST_CODES
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
 from tape.program.ir import conversions, exponential, folding, indexing, loops, matrices, parts
-from tape.program.ir.identities import IDENTITIES
+from tape.program.ir.identities import IDENTITIES, SPECIAL_IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
 from tape.program.ir.table import INSTRUCTIONS
@@ -217,7 +217,7 @@ class Builder:
         if name == "positive":
             return self.value(operands[0])
         values = operands if self._is_loop(name, operands) else self._promoted(name, operands)
-        if name == "power" and values[0].dtype.kind not in "fc":
+        if name == "power" and values[0].dtype.kind not in "fc" and not (self.known(values[1]) or -1) > 0:
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         for value in values:
             if value.op == "broadcast":
@@ -283,7 +283,20 @@ class Builder:
             return conversions.imag(self, value)
         return self.broadcast(self.literal(0, value.dtype), value.shape)
 
+    reals, complexes = conversions.reals, conversions.complexes
     joined = conversions.joined
+
+    def squares(self, value: Value) -> Value:
+        """Return squares of absolute values."""
+        if value.dtype.kind != "c":
+            return value * value
+        pairs = self.reals(value)
+        squares = pairs * pairs
+        first, second = (
+            self.slice(squares, (*(0,) * value.ndim, k), (1,) * squares.ndim, (*value.shape, 1))
+            for k in (0, 1)
+        )
+        return self.reshape(first + second, value.shape)
 
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
         """Compute on operands before they are broadcast, and broadcast the result."""
@@ -298,7 +311,8 @@ class Builder:
             self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(UFUNCS[name](*numbers))
-        rule = IDENTITIES.get(name) if values[0].dtype in DTYPE_CODES else None
+        rules = IDENTITIES if values[0].dtype in DTYPE_CODES else SPECIAL_IDENTITIES
+        rule = rules.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
             self.simplified += 1
@@ -308,7 +322,7 @@ class Builder:
     def _elementwise(self, name: str, values: tuple[Value, ...]) -> Value:
         """Append an elementwise instruction, unless there is an equal one."""
         x, y = values[0], values[-1]
-        if x.id > y.id and name in _COMMUTATIVE:
+        if x.id > y.id and name in _COMMUTATIVE and x.dtype.kind != "c":  # a product may round otherwise
             values = x, y = y, x
         key = (name, x.id, y.id)
         made = self._made.get(key)

@@ -10,12 +10,13 @@ from tape.program.native.ufuncs import UFUNCS
 
 _ARRAYS = """
     all any astype backwards_cumsum broadcast_to cast choose concatenate copy count_nonzero cross cumprod cumsum
-    diagonal diff diff_back dot einsum embedded_diagonal expand_dims fftshift getitem ifftshift masked_sum
-    matmul max mean min prod ravel reshape resized roll scan scatter set_at add_at squeeze stack stays
-    stop_gradient sum sum_to swapaxes take take_along_axis transpose trimmed vecdot
+    diagonal diff diff_back dot einsum embedded_diagonal expand_dims fft fftshift getitem ifft ifftshift irfft
+    matmul max mean min norm polyval prod ravel reshape resized rfft roll scan scatter set_at add_at squeeze stack
+    std stays stop_gradient sum sum_to swapaxes take take_along_axis transpose trimmed var vecdot
 """
 _ELEMENTS = """
-    angle conjugate imag iscomplex isreal ldexp minus_twice of_parts positive real tanh_partial where
+    angle conjugate frexp imag isclose iscomplex isreal ldexp minus_twice nan_to_num of_parts positive real
+    round scaled sinc tanh_partial where
 """
 OF_ALL_DTYPES = frozenset([*UFUNCS, *_ARRAYS.split(), *_ELEMENTS.split()])
 """Their names. A ufunc takes what NumPy has a loop for."""

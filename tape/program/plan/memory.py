@@ -80,6 +80,8 @@ class Lifetimes:
         source = self._plan.instructions[operand]
         if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
             return False
+        if out.dtype.kind == "c" and reader.op != "copy":  # NumPy's loops round otherwise in place
+            return False
         return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
 
     def _index_readers(self, at: int) -> None:

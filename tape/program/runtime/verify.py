@@ -188,7 +188,7 @@ _known_loops = np.zeros((0, 7), np.int64)
 
 
 def _loops() -> np.ndarray:
-    """Return, by number of each C function: how many arrays a ufunc's loop has, their itemsizes and alignments.
+    """Return, by number of each C function: arrays of a ufunc's loop, their itemsizes and alignments.
 
     Rows of functions that are no loops are zeros.
     """
@@ -714,7 +714,7 @@ class _Verifier:
                 written.append(x)
             claims.append(
                 self.claims.add(
-                    group, field, min(np.dtype(chars[x]).itemsize, 8), counts,
+                    group, field, np.dtype(chars[x]).alignment, counts,
                     step=steps[x], part=sizes[x], is_written=is_written,
                 )
             )  # fmt: skip
