@@ -411,6 +411,7 @@ class Builder:
 
     gufunc = matrices.gufunc
     linalg = matrices.linalg
+    transform = matrices.transform
     expm = exponential.expm
 
     def require(self, value: Value, is_right: Value) -> Value:

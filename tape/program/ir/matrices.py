@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tape.program.ir.loops import Block
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
-from tape.program.native.gufuncs import layout_of
+from tape.program.native.gufuncs import GUFUNCS, layout_of
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
@@ -146,6 +146,37 @@ def gufunc(b: Builder, name: str, *operands: Value, lengths: tuple[int, ...] = (
         return (value,)
     b.blocks[value.id] = Block(results)
     return tuple([b.part(value, k) for k in range(len(results))])
+
+
+def transform(b: Builder, name: str, x: Value, factor: Any, count: int, dtype: Any) -> Value:
+    """Return a Fourier transform along the last axis, in the precision in which NumPy computes it.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        Its name in `tape.program.native.gufuncs`.
+    x : Value
+        One element at least.
+    factor : int or numpy.floating
+        What results are multiplied with. An int makes NumPy compute in double precision.
+    count : int
+        The length of the results.
+    dtype : numpy.dtype
+        That of the results.
+
+    Raises
+    ------
+    CannotLower
+        As `gufunc`.
+    """
+    ufunc = GUFUNCS[name].ufunc
+    if ufunc is None:
+        raise CannotLower(f"this NumPy has no {name}")
+    kind = int if type(factor) is int else factor.dtype
+    wanted = ufunc.resolve_dtypes((x.dtype, kind, dtype))
+    return b.gufunc(name, b.value(x, wanted[0]), b.literal(factor, wanted[1]), lengths=(count,))[0]
 
 
 def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:
