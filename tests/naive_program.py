@@ -282,7 +282,32 @@ def _pooling(name: str) -> Callable[..., Any]:
     return pooled
 
 
+def _cholesky_pullback(factor: Any, adjoint: Any, parameters: Any) -> Any:
+    count, n = parameters
+    factor, adjoint = factor.reshape(count, n, n), adjoint.reshape(count, n, n)
+
+    def half(x: Any) -> Any:
+        return np.tril(x) * (1 - np.eye(n, dtype=x.dtype) / 2)
+
+    turned = np.linalg.inv(factor).swapaxes(1, 2)
+    pulled = turned @ half(factor.swapaxes(1, 2) @ adjoint) @ turned.swapaxes(1, 2)
+    return half(pulled + pulled.swapaxes(1, 2))
+
+
+def _stack(a: Any, parameters: Any) -> Any:
+    return a.reshape(parameters[0], parameters[1], parameters[1])
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
+    "cholesky_pullback": _cholesky_pullback,
+    "small_det": lambda a, parameters: np.linalg.det(_stack(a, parameters)),
+    "small_inv": lambda a, parameters: np.linalg.inv(_stack(a, parameters)),
+    "small_solve": lambda a, b, parameters: np.linalg.solve(
+        _stack(a, parameters), b.reshape(parameters[0], parameters[1], parameters[2])
+    ),
+    "small_cholesky": lambda a, parameters: np.linalg.cholesky(
+        _stack(a, parameters), upper=bool(parameters[2])
+    ),
     "put_rows": _put_rows,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},

@@ -157,6 +157,32 @@ def test_a_numpy_without_the_function_calls_back(monkeypatch):
     assert compiled(2 * np.eye(2)) == 4
 
 
+def test_residuals_are_there_or_not_as_the_rank_says():
+    """Their number is a guard; so deficient matrices take another program."""
+    y = draw(())
+
+    def f(a):
+        return np.linalg.lstsq(a, y[:, :2])
+
+    compiled, _ = compiled_for(f, draw(())[:, :3])
+    for a in (draw((), seed=1)[:, :3], np.ones((4, 3)), draw((), seed=2)[:, :3]):
+        for found, expected in zip(compiled(a), f(a), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, strict=True)
+    assert_no_callbacks(compiled)
+    assert len(compiled.programs) == 2
+
+
+def test_fits_warn_where_numpy_warns():
+    x, y = np.linspace(0, 1, 9), np.sin(np.arange(9.0))
+    compiled, _ = compiled_for(lambda x, y: np.polyfit(x, y, 2, cov=True), x, y)
+    assert_no_callbacks(compiled)
+    for found, expected in zip(compiled(x, y), np.polyfit(x, y, 2, cov=True), strict=True):
+        assert_close(found, expected)
+    fitted, _ = compiled_for(lambda x, y: np.polyfit(x, y, 2), x, y)
+    with pytest.warns(np.exceptions.RankWarning):
+        assert_close(fitted(np.ones(9), y), ops.polyfit(np.zeros(9) + 1, y, 2))
+
+
 def test_ints_are_computed_in_double_precision():
     a = np.array([[4, 1], [2, 5]])
     for f in (np.linalg.det, np.linalg.svdvals, ops.linalg.expm):
@@ -282,6 +308,24 @@ def test_derivatives_need_no_python(name, way, stack):
         compiled, _ = compiled_for(f, a, v)
         assert_no_callbacks(compiled)
         assert_close(compiled(a, v), f(a, v), 1e-9 if dtype is np.float64 else 1e-3)
+
+
+@grid(n=(1, 2, 31, 32, 33, 70), stack=STACKS, upper=(False, True), times=2)
+def test_factors_are_pulled_back_block_by_block(n, stack, upper):
+    """To the triangle that was read; elements of the adjoint in the other do not matter."""
+    rng = np.random.default_rng(n)
+    weights = rng.normal(size=(n, n))
+
+    def f(a):
+        return np.sum(weights * np.sin(np.linalg.cholesky(a, upper=upper)))
+
+    for dtype in FLOATS:
+        roots = rng.normal(size=(*STACKS[stack], n, n + 2))
+        a = (roots @ np.swapaxes(roots, -1, -2) / n + np.eye(n)).astype(dtype)
+        compiled, program = compiled_for(tape.grad(f), a)
+        assert_no_callbacks(compiled)
+        assert "cholesky_pullback" in str(program)
+        assert_close(compiled(a), tape.grad(f)(a), 1e-12 if dtype is np.float64 else 1e-4)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -17,7 +17,7 @@ apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of
 correlate digitize eig eig_like eigvals exprel_derivative fft flatnonzero frexp hashing_order histogram
 histogram_bin_edges histogramdd ifft interp interpolation intersect1d interval inverse_of_basis irfft isin
 lexsort linspace median nanargmax nanargmin nanmedian nanpercentile nanquantile nonzero of_full_rank
-percentile put_along_axis quantile residuals rfft searchsorted sort span trimmed unique unravel_index
+percentile put_along_axis quantile rfft searchsorted sort span trimmed unique unravel_index
 unwrap written_last
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())

@@ -63,6 +63,8 @@ class Kernel:
         The function of BLAS, without its first letter; empty for none.
     indices : tuple of int
         Which operands are int64.
+    failure : str
+        What is wrong with a matrix for which there is no result; empty for kernels of something else.
     """
 
     function: Any
@@ -70,6 +72,7 @@ class Kernel:
     needs: Callable[[tuple[int, ...]], Needs]
     blas: str = ""
     indices: tuple[int, ...] = ()
+    failure: str = ""
 
 
 # ---- windows --------------------------------------------------------------------------------------------

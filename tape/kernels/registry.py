@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tape.kernels import columns, indices, windowed
+from tape.kernels import columns, factors, indices, small, windowed
 from tape.kernels.kernel import Kernel, Needs
 
 GROUPS: dict[str, dict[str, Kernel]] = {
     "convolution": columns.KERNELS,
     "pooling": windowed.KERNELS,
+    "factors": factors.KERNELS,
+    "small": small.KERNELS,
     "writing": indices.KERNELS,
 }
 """Kernels that are compiled together, when a program needs one of them for the first time."""

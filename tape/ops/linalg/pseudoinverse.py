@@ -10,7 +10,7 @@ from tape.core.fitting import fit_tangent
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
-from tape.errors import OptionError, ShapeError
+from tape.errors import ConversionError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, per_matrix
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugated
@@ -233,14 +233,14 @@ def _twice_residual(out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
     return 2 * conjugated(b - a @ _solution(a, b, packed, rcond=rcond))[:, : out.shape[0]]
 
 
-def _residuals_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> list[Any]:
+def _residuals_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any, **_: Any) -> list[Any]:
     if out.shape[0] < b.shape[1]:
         return [None, None, None]
     by_b = _twice_residual(out, a, b, packed, rcond) * g
     return [-(by_b @ transposed(_solution(a, b, packed, rcond=rcond))), by_b, None]
 
 
-def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
+def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any, **_: Any) -> Any:
     by_a, by_b, _ = tangents
     change: Any = 0 if by_b is None else by_b
     if by_a is not None:
@@ -252,14 +252,30 @@ def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: 
 _sums_of_squares = _lstsq.part(1, "residuals", convert=np.real)
 
 
-def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any) -> Any:
+def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any, is_given: bool | None) -> Any:
     """Return residuals as NumPy does: none if the rank is below the number of columns, or none are left."""
     m, n = a.shape
     is_given = m > n == _rank.forward(a, b, packed, rcond=rcond)
     return _sums_of_squares.forward(a, b, packed, rcond=rcond)[: None if is_given else 0]
 
 
-_residuals = Op(_residuals_forward, name="residuals", vjp=_residuals_vjp, jvp=_residuals_jvp)
+def _lower_residuals(b: Any, a: Any, right: Any, packed: Any, rcond: Any, is_given: bool | None) -> Any:
+    """Lower them as they were recorded: a guard has read whether there are any."""
+    if is_given is None:
+        b.refuse("the shape depends on data")
+    assert _sums_of_squares.lower is not None
+    given = _sums_of_squares.lower(b, a, right, packed, rcond=rcond)
+    return b.read(given, (slice(None if is_given else 0),))
+
+
+_residuals = Op(
+    _residuals_forward,
+    name="residuals",
+    lower=_lower_residuals,
+    data_dependent=lambda *_, is_given, **attrs: is_given is None,
+    vjp=_residuals_vjp,
+    jvp=_residuals_jvp,
+)
 declare_cost(free, _residuals)
 
 _rank = _lstsq.part(2, "rank", convert=lambda x: x.real.astype(np.int32))
@@ -270,6 +286,14 @@ _values = _lstsq.part(
     vjp=[lambda g, out, a, *_, **attrs: values_vjp(g, out, a), None],
     jvp=[lambda t, out, a, *_, **attrs: values_jvp(t, out, a), None],
 )
+
+
+def _is_equal(rank: Any, number: int) -> bool | None:
+    """Return whether a rank is this number; None where Python cannot read it, as in a batch."""
+    try:
+        return int(rank) == number
+    except ConversionError:
+        return None
 
 
 @implements(np.linalg.lstsq)
@@ -317,7 +341,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
         )
     columns = b if b.ndim == 2 else expand_dims(b, 1)
     packed = _lstsq.op(a, columns, rcond=rcond)
-    x, residuals, rank, s = (
-        part(a, columns, packed, rcond=rcond) for part in (_solution, _residuals, _rank, _values)
-    )
+    x, rank, s = (part(a, columns, packed, rcond=rcond) for part in (_solution, _rank, _values))
+    is_given = a.shape[0] > a.shape[1] and _is_equal(rank, a.shape[1])
+    residuals = _residuals(a, columns, packed, rcond=rcond, is_given=is_given)
     return x if b.ndim == 2 else x[:, 0], residuals, rank, s

@@ -5,12 +5,13 @@ Stacks along several axes are reshaped to two axes at most; right-hand sides bec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.kernels.small import MOST_ROWS
 from tape.program.ir.loops import Block
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
@@ -71,6 +72,12 @@ def solve(b: Builder, a: Value, right: Value) -> Value:
     CannotLower
         For dtypes other than float64 and float32, and arrays without elements.
     """
+    if _are_small(a, right) and right.shape[-1] <= MOST_ROWS:
+        (a, right), dtype = _doubles(b, a, right)
+        stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
+        operands = [b.broadcast(x, (*stack, *x.shape[-2:])) for x in (a, right)]
+        shape = operands[1].shape
+        return b.cast(_small(b, "small_solve", operands, shape[-1:], shape), dtype)
     return _solved(b, a, right, lambda a, rows: b.push("solve", (a, rows)))
 
 
@@ -114,6 +121,9 @@ def cholesky(b: Builder, a: Value, upper: bool = False) -> Value:
     CannotLower
         As `solve`.
     """
+    if _are_small(a):
+        (a,), dtype = _doubles(b, a)
+        return b.cast(_small(b, "small_cholesky", (a,), (int(upper),), a.shape), dtype)
     (a,) = _floats(b, a)
     n = a.shape[-1]
     matrices = a if a.ndim <= 3 else b.reshape(a, (a.size // n**2, n, n))
@@ -190,8 +200,39 @@ def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:
         As `gufunc`, and for complex numbers.
     """
     is_single = all(x.dtype == np.float32 for x in operands)
-    results = b.gufunc(name, *[b.value(x, np.dtype(np.float64)) for x in operands])
+    operands = tuple([b.value(x, np.dtype(np.float64)) for x in operands])
+    if name in _SMALL and _are_small(*operands):
+        shape = operands[0].shape
+        results: tuple[Value, ...] = (
+            _small(b, f"small_{name}", operands, (), shape[:-2] if name == "det" else shape),
+        )
+    else:
+        results = b.gufunc(name, *operands)
     return tuple([b.cast(x, np.float32) for x in results]) if is_single else results
+
+
+_SMALL = ("det", "inv")
+_FEW = 32
+"""Matrices from which on kernels for small ones are faster than LAPACK."""
+
+
+def _are_small(a: Value, *others: Value) -> bool:
+    """Return whether there is a kernel for stacks of such matrices, and they are enough."""
+    count = prod(a.shape[:-2])
+    return a.shape[-1] <= MOST_ROWS and count >= _FEW and all(x.size for x in (a, *others))
+
+
+def _small(
+    b: Builder, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: tuple[int, ...]
+) -> Value:
+    stack, n = operands[0].shape[:-2], operands[0].shape[-1]
+    return b.kernel(name, operands, (prod(stack), n, *parameters), shape, np.dtype(np.float64))
+
+
+def _doubles(b: Builder, *values: Value) -> tuple[list[Value], np.dtype[Any]]:
+    """Convert operands to float64; return them, and the dtype of the result."""
+    dtype = _floats(b, *values)[0].dtype
+    return [b.value(value, np.dtype(np.float64)) for value in values], dtype
 
 
 def _floats(b: Builder, *values: Value) -> list[Value]:

@@ -33,6 +33,7 @@ from tape.kernels import (
     columns,
     convert,
     copies,
+    factors,
     folds,
     headers,
     indices,
@@ -43,6 +44,7 @@ from tape.kernels import (
     products,
     scalars,
     scans,
+    small,
     sums,
     systems,
     vectors,
@@ -85,8 +87,8 @@ _GROUPS = {
 """Units that are compiled together and cached in one file: one group for all programs, others for few."""
 
 _SOURCES = (
-    columns, convert, copies, folds, headers, indices, kernel, normal, numpy_loops, pointers, products,
-    scalars, scans, sums, systems, vectors, windowed, writes, binding, machine, opcodes,
+    columns, convert, copies, factors, folds, headers, indices, kernel, normal, numpy_loops, pointers,
+    products, scalars, scans, small, sums, systems, vectors, windowed, writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

@@ -23,7 +23,7 @@ from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 
 _CAPACITY = 2048
-_LAPACK = ("gesv", "potrf")
+_LAPACK = ("gesv", "potrf", "getrf")
 
 FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
 """Addresses, by number."""

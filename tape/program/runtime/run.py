@@ -307,7 +307,8 @@ class Runner(Routine):
         elif kind != _PAUSE:
             if frame[DONE]:  # it has paused in the middle of a row
                 return None
-            raise Rerun(routine.plan.instructions[id].op)
+            stopped = routine.plan.instructions[id]
+            raise Rerun(stopped.attrs[0] if stopped.op == "kernel" else stopped.op)
         frame[AT] = at + 1
         return None
 
