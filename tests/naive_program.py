@@ -74,7 +74,7 @@ def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequen
     if op in UFUNCS:
         return UFUNCS[op](*x)
     if op in GUFUNCS:
-        return _gufunc(op, x, shape, dtype)
+        return _gufunc(op, x, attrs, shape, dtype)
     if op == "guard":
         guard = ir.guards[attrs[0]]
         if guard.kind == "type":
@@ -102,6 +102,8 @@ def _key(starts: Any, steps: Any, shape: Any) -> tuple[slice, ...]:
 
 def _fold(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     kind, axes = attrs
+    if kind in ("sum", "prod"):  # of bytes a byte
+        return getattr(np, kind)(x[0], axis=axes, dtype=dtype)
     return getattr(np, kind)(x[0], axis=axes[0] if kind.startswith("arg") else axes).astype(dtype)
 
 
@@ -149,14 +151,16 @@ def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     return np.linalg.solve(x[0], x[1].swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-def _gufunc(name: str, x: list[np.ndarray], shape: Any, dtype: Any) -> Any:
+def _gufunc(name: str, x: list[np.ndarray], lengths: Any, shape: Any, dtype: Any) -> Any:
     """Through NumPy, which is what its own functions do, too; several results as `Block` says."""
     of = GUFUNCS[name]
     x = [np.array(operand) for operand in x]
-    assert not of.free
-    results = of.ufunc(
-        *x, signature=next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x)))
-    )
+    types = next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x)))
+    out = None
+    if of.free:  # only results say how long they are
+        stack = x[0].shape[: x[0].ndim - len(of.operands[0])]
+        out = np.empty((*stack, *lengths), dtype)
+    results = of.ufunc(*x, signature=types) if out is None else of.ufunc(*x, out=out, signature=types)
     results = [np.asarray(result) for result in (results if type(results) is tuple else (results,))]
     results = [x[0], *results] if of.overwrites else results
     if len(results) == 1:
@@ -215,7 +219,9 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "slice": lambda x, attrs, shape, dtype: x[0][_key(*attrs, shape)],
     "fold": _fold,
     "sum_product": lambda x, attrs, shape, dtype: _fold([x[0] * x[1]], attrs, shape, dtype),
-    "numpy_sum": lambda x, attrs, shape, dtype: _fold(x, ("sum", *attrs), shape, dtype),
+    "numpy_fold": _fold,
+    "reals": lambda x, attrs, shape, dtype: np.stack([np.real(x[0]), np.imag(x[0])], -1),
+    "complexes": lambda x, attrs, shape, dtype: np.ascontiguousarray(x[0]).view(dtype).reshape(shape),
     "numpy_matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),

@@ -111,12 +111,12 @@ ROWS_BY_KIND = {
     "sum_product": lambda: {
         "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
     },
-    "numpy_sum": lambda: {
+    "numpy_fold": lambda: {
         "function": number("add", "f", "f", "f"), "before": 2, "reduced": 3, "after": 4, "itemsize": 4,
-        "x": IN, "out": OUT,
+        "start": 0, "x": IN, "out": OUT,
     },
     "numpy_matmul": lambda: {
-        "function": matmul_number(8), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
+        "function": matmul_number(np.dtype(float)), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
     },
     "scan": lambda: {
         "kind": SCANS["linear"], "dtype": FLOAT32, "before": 2, "length": 3, "after": 4, "backwards": 1,
@@ -224,7 +224,7 @@ def test_results_may_run_backwards_but_not_into_each_other(step):
             refused("unary", "stride_out", words="overlap", stride_out=closer, out=start)
 
 
-FREE = frozenset(["alpha", "beta", "expected"])  # they may be anything
+FREE = frozenset(["alpha", "beta", "expected", "start"])  # they may be anything
 HARMLESS = (
     ("ravel_index", "length"),
     ("blocks", "block"),
@@ -273,18 +273,18 @@ BAD = {
         ("y", {"stride_y": 8}),
     ],
     "cast": [
-        ("from", {"from": 5}), ("to", {"to": -1}), ("x", {"count": 57}),
+        ("from", {"from": 12}), ("to", {"to": -1}), ("to", {"from": 5, "to": 0}), ("x", {"count": 57}),
         ("out", {"from": FLOAT32, "to": FLOAT64, "count": 57}),
     ],
     "select": [
-        ("itemsize", {"itemsize": 2}), ("itemsize", {"itemsize": 0}), ("stride_x", {"stride_x": 16}),
+        ("itemsize", {"itemsize": 3}), ("itemsize", {"itemsize": 0}), ("stride_x", {"stride_x": 16}),
         ("stride_y", {"stride_y": -8}), ("condition", {"count": 9}),
     ],
     "load": [
-        ("itemsize", {"itemsize": 16}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
+        ("itemsize", {"itemsize": 3}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
         ("lengths", {"lengths": (-2, -3)}), ("lengths", {"lengths": 0}),
         ("strides", {"strides": WIDTH - 1}), ("strides", {"strides": WIDTH + 3}), ("ndim", {"ndim": 65}),
-        ("ndim", {"ndim": -1}), ("x", {"x": IN - 40}), ("strides", {"strides": (8, 4)}),
+        ("ndim", {"ndim": -1}), ("x", {"x": IN - 40}), ("strides", {"strides": (8, 2)}),
         ("lengths", {"lengths": (2**32, 2**32)}), ("x", {"strides": (8, 240)}),
         ("strides", {"strides": (2**62, 8)}), ("lengths", {"ndim": 0}),
     ],
@@ -337,12 +337,13 @@ BAD = {
         ("backwards", {"backwards": 2}), ("before", {"before": 0}), ("after", {"after": 0}),
         ("x", {"before": 5, "y": IN, "x": packed(INPUT, 288)}), ("out", {"out": packed(OUTPUT, 420)}),
     ],
-    "numpy_sum": [
-        ("function", {"function": lambda: number("add", "d", "d", "d")}), ("itemsize", {"itemsize": 2}),
-        ("function", {"itemsize": 8}), ("function", {"function": lambda: number("multiply", "f", "f", "f")}),
+    "numpy_fold": [
+        ("itemsize", {"function": lambda: number("add", "d", "d", "d")}), ("itemsize", {"itemsize": 2}),
+        ("itemsize", {"itemsize": 8}), ("function", {"function": lambda: number("equal", "f", "f", "?")}),
         ("function", {"function": lambda: number("sin", "f", "f")}), ("before", {"before": 0}),
+        ("function", {"function": lambda: matmul_number(np.dtype(float))}), ("function", {"function": 0}),
         ("after", {"after": 0}), ("x", {"reduced": 15}), ("out", {"reduced": 0, "after": 57}),
-        ("out", {"x": packed(OUTPUT, 92)}),
+        ("out", {"x": packed(OUTPUT, 92)}), ("reduced", {"reduced": 0, "start": -1}),
     ],
     "numpy_matmul": [
         ("function", {"function": lambda: blas_number("dgemm")}), ("function", {"function": 0}),
@@ -395,7 +396,7 @@ BAD = {
     "gufunc": [
         ("function", {"function": lambda: blas_number("dgesv")}), ("function", {"function": 0}),
         ("function", {"function": lambda: number("sin", "d", "d")}),
-        ("function", {"function": lambda: matmul_number(8)}),
+        ("function", {"function": lambda: matmul_number(np.dtype(float))}),
         ("arguments", {"function": lambda: gufunc_number("svd_s", "d->ddd")}),
         ("arguments", {"arguments": 6}),
         ("stops", {"stops": 0}), ("lengths", {"lengths": 0}), ("lengths", {"lengths": (0, 3, 2, 1, 2)}),

@@ -79,6 +79,10 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
         return _take64(source, length, row_items, int64s(index), count, before, out)
     if itemsize == 4:
         return _take32(source, length, row_items, int64s(index), count, before, out)
+    if itemsize == 2:
+        return _take16(source, length, row_items, int64s(index), count, before, out)
+    if itemsize == 16:
+        return _take64(source, length, 2 * row_items, int64s(index), count, before, out)
     return _take8(source, length, row_items, int64s(index), count, before, out)
 
 
@@ -119,7 +123,7 @@ def _taker(kind: Any) -> Callable[..., bool]:
     return copy
 
 
-_take64, _take32, _take8 = map(_taker, (types.int64, types.int32, types.int8))
+_take64, _take32, _take16, _take8 = map(_taker, (types.int64, types.int32, types.int16, types.int8))
 
 
 @inner

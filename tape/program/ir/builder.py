@@ -14,10 +14,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape.core.op import Op
+from tape.kernels.convert import CAST_CODES
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import exponential, folding, indexing, loops, matrices, ordering, parts
-from tape.program.ir.identities import IDENTITIES
+from tape.program.ir import conversions, exponential, folding, indexing, loops, matrices, ordering, parts
+from tape.program.ir.identities import IDENTITIES, SPECIAL_IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
 from tape.program.ir.table import INSTRUCTIONS
@@ -33,8 +34,10 @@ _COMMUTATIVE_OPS = (
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
-NATIVE_DTYPES = frozenset(DTYPE_CODES)
-"""Dtypes that the machine computes with."""
+NATIVE_DTYPES = frozenset({*CAST_CODES, *conversions.PARTS})
+"""Dtypes that the machine computes with: by NumPy's loops."""
+ALL_NATIVE = frozenset(DTYPE_CODES)
+"""Those of them that all ``lower`` rules take."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
 """An identity of these applies to operands of one shape only if one of them is such an instruction."""
@@ -66,7 +69,7 @@ class Builder:
         self.orders: dict[int, tuple[int, int]] = {}  # what an order sorts, and along which axis
         self.shape: Shape | None = None  # of the recorded result that is being lowered, if data decide
         self.length: tuple[Value, int] | None = None  # what it must be along an axis
-        self.is_native = True  # whether the machine computes with all dtypes so far
+        self.is_native = True  # whether all ``lower`` rules take all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
     # ---- where values come from ------------------------------------------------------------------
@@ -127,7 +130,7 @@ class Builder:
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """Return the next argument that is an array or a number."""
-        self.is_native = self.is_native and dtype in NATIVE_DTYPES
+        self.is_native = self.is_native and dtype in ALL_NATIVE
         value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
         self.ir.inputs.append(value.id)
         return value
@@ -139,7 +142,7 @@ class Builder:
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         value = self._constants.get(key)
         if value is None:
-            self.is_native = self.is_native and array.dtype in NATIVE_DTYPES
+            self.is_native = self.is_native and array.dtype in ALL_NATIVE
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
@@ -153,7 +156,7 @@ class Builder:
         """Return an array that cannot change any more, or a number."""
         if isinstance(value, np.ndarray) and not value.size:
             return self.broadcast(self.literal(0, value.dtype), value.shape)
-        if isinstance(value, np.ndarray) and value.dtype in NATIVE_DTYPES:
+        if isinstance(value, np.ndarray) and value.dtype in ALL_NATIVE:
             one = value.flat[0]
             if (
                 one == value.flat[-1]
@@ -220,7 +223,7 @@ class Builder:
         if name == "positive":
             return self.value(operands[0])
         values = operands if self._is_loop(name, operands) else self._promoted(name, operands)
-        if name == "power" and values[0].dtype.kind != "f":
+        if name == "power" and values[0].dtype.kind not in "fc" and not (self.known(values[1]) or -1) > 0:
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         for value in values:
             if value.op == "broadcast":
@@ -269,11 +272,37 @@ class Builder:
             return value
         number = self.known(value)
         if number is not None:
+            number = number.real if number.dtype.kind == "c" and dtype.kind not in "cb" else number
             with np.errstate(all="ignore"):
-                return self.broadcast(self.literal(number, dtype), value.shape)
+                return self.broadcast(self.literal(np.asarray(number).astype(dtype)[()]), value.shape)
         if value.dtype == dtype:
             return self._values[value.id]
-        return self._spread(lambda core: self.push("cast", (core,), dtype=dtype), [value])
+        return self._spread(lambda core: conversions.converted(self, core, dtype), [value])
+
+    def real(self, value: Value) -> Value:
+        """Return the real parts; of real numbers the numbers."""
+        return conversions.real(self, value) if value.dtype.kind == "c" else value
+
+    def imag(self, value: Value) -> Value:
+        """Return the imaginary parts."""
+        if value.dtype.kind == "c":
+            return conversions.imag(self, value)
+        return self.broadcast(self.literal(0, value.dtype), value.shape)
+
+    reals, complexes = conversions.reals, conversions.complexes
+    joined = conversions.joined
+
+    def squares(self, value: Value) -> Value:
+        """Return squares of absolute values."""
+        if value.dtype.kind != "c":
+            return value * value
+        pairs = self.reals(value)
+        squares = pairs * pairs
+        first, second = (
+            self.slice(squares, (*(0,) * value.ndim, k), (1,) * squares.ndim, (*value.shape, 1))
+            for k in (0, 1)
+        )
+        return self.reshape(first + second, value.shape)
 
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
         """Compute on operands before they are broadcast, and broadcast the result."""
@@ -288,7 +317,8 @@ class Builder:
             self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(UFUNCS[name](*numbers))
-        rule = IDENTITIES.get(name)
+        rules = IDENTITIES if values[0].dtype in DTYPE_CODES else SPECIAL_IDENTITIES
+        rule = rules.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
             self.simplified += 1
@@ -298,7 +328,7 @@ class Builder:
     def _elementwise(self, name: str, values: tuple[Value, ...]) -> Value:
         """Append an elementwise instruction, unless there is an equal one."""
         x, y = values[0], values[-1]
-        if x.id > y.id and name in _COMMUTATIVE:
+        if x.id > y.id and name in _COMMUTATIVE and x.dtype.kind != "c":  # a product may round otherwise
             values = x, y = y, x
         key = (name, x.id, y.id)
         made = self._made.get(key)
@@ -411,6 +441,7 @@ class Builder:
 
     gufunc = matrices.gufunc
     linalg = matrices.linalg
+    transform = matrices.transform
     expm = exponential.expm
 
     def require(self, value: Value, is_right: Value) -> Value:
@@ -448,6 +479,10 @@ class Builder:
 
     def add_at(self, total: Value, values: Value, index: Value | None, place: tuple[Any, ...]) -> Value:
         """Return ``total`` with values added to a slice ``(starts, steps)`` or by index to ``(axis,)``."""
+        if total.dtype in conversions.PARTS:  # each part by itself
+            total, values = (conversions.reals(self, x) for x in (total, values))
+            place = ((*place[0], 0), (*place[1], 1)) if index is None else place
+            return conversions.complexes(self, self.add_at(total, values, index, place))
         operands = (total, values) if index is None else (total, values, index)
         return self.push("add_at", operands, place)
 
@@ -525,7 +560,7 @@ class Builder:
         shape: Shape,
         dtype: Any,
     ) -> Value:
-        self.is_native = self.is_native and dtype in NATIVE_DTYPES
+        self.is_native = self.is_native and dtype in ALL_NATIVE
         calls = self.ir.callbacks
         calls.append((op, places, attrs))
         ids = tuple([value.id for value in values])

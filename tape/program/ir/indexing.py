@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.program.ir import conversions
 from tape.program.ir.values import CannotLower, Value
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def is_last(b: Builder, index: tuple[Any, ...], shape: Shape) -> Value:
 
 def _write(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape, is_added: bool) -> Value:
     """Return an array with a part written or added to."""
-    if is_added and (values.shape == total.shape or total.dtype.kind != "f"):
+    if is_added and (values.shape == total.shape or total.dtype.kind not in "fc" or total.dtype.itemsize < 4):
         values, is_added = b.slice(total, starts, steps, values.shape) + values, False
     return b.add_at(total, values, None, (starts, steps)) if is_added else b.put(total, values, starts, steps)
 
@@ -236,6 +237,11 @@ def _write(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape,
 def _put_rows(b: Builder, total: Value, rows: Value, at: Value, axis: int) -> Value:
     """Return an array with rows written at indices along an axis."""
     shape = total.shape
+    if total.dtype in conversions.PARTS:
+        pairs = [conversions.reals(b, x) for x in (total, rows)]
+        return conversions.complexes(b, _put_rows(b, pairs[0], pairs[1], at, axis))
+    if total.dtype.kind != "f" or total.dtype.itemsize < 4:
+        raise CannotLower(f"several {total.dtype} written by index")
     parameters = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), at.size)
     return b.kernel("put_rows", (total, rows, at), parameters, shape, total.dtype)
 

@@ -15,10 +15,13 @@ from tape.kernels.small import MOST_ROWS
 from tape.program.ir.loops import Block
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
-from tape.program.native.gufuncs import layout_of
+from tape.program.native.gufuncs import GUFUNCS, layout_of
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
+
+
+_FLOATS = frozenset(map(np.dtype, ("f4", "f8")))
 
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
@@ -34,7 +37,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     Raises
     ------
     CannotLower
-        For dtypes other than float64 and float32.
+        For dtypes without a loop of NumPy's, and stacks of most of them along several axes.
     """
     dtype = np.result_type(x.dtype, y.dtype)
     x, y = b.value(x, dtype), b.value(y, dtype)
@@ -42,7 +45,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
-    if b.as_numpy:
+    if b.as_numpy or dtype not in _FLOATS:
         return b.push("numpy_matmul", (x, y))
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
@@ -153,6 +156,37 @@ def gufunc(b: Builder, name: str, *operands: Value, lengths: tuple[int, ...] = (
         return (value,)
     b.blocks[value.id] = Block(results)
     return tuple([b.part(value, k) for k in range(len(results))])
+
+
+def transform(b: Builder, name: str, x: Value, factor: Any, count: int, dtype: Any) -> Value:
+    """Return a Fourier transform along the last axis, in the precision in which NumPy computes it.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        Its name in `tape.program.native.gufuncs`.
+    x : Value
+        One element at least.
+    factor : int or numpy.floating
+        What results are multiplied with. An int makes NumPy compute in double precision.
+    count : int
+        The length of the results.
+    dtype : numpy.dtype
+        That of the results.
+
+    Raises
+    ------
+    CannotLower
+        As `gufunc`.
+    """
+    ufunc = GUFUNCS[name].ufunc
+    if ufunc is None:
+        raise CannotLower(f"this NumPy has no {name}")
+    kind = int if type(factor) is int else factor.dtype
+    wanted = ufunc.resolve_dtypes((x.dtype, kind, dtype))
+    return b.gufunc(name, b.value(x, wanted[0]), b.literal(factor, wanted[1]), lengths=(count,))[0]
 
 
 def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:

@@ -19,8 +19,9 @@ from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.program.collector import collector_paused
-from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
+from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
+from tape.program.ir.dtypes import OF_ALL_DTYPES
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
 from tape.program.ir.prune import prune
@@ -148,6 +149,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     is_native = op.lower is not None and (
         dtype in NATIVE_DTYPES or type(out) is Results
     )  # whether the machine can compute it
+    is_special = dtype not in ALL_NATIVE and type(out) is not Results  # only some rules take all dtypes
     if builder.as_numpy:
         is_native = is_native and is_exact(node)
         if is_native and not is_view(node):
@@ -162,8 +164,12 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
         if type(operand) is Value:
             is_known = False
-            is_native = is_native and (builder.is_native or operand.dtype in NATIVE_DTYPES)
+            if not builder.is_native and operand.dtype not in ALL_NATIVE and operand.id not in builder.blocks:
+                is_native, is_special = is_native and operand.dtype in NATIVE_DTYPES, True
+        elif type(operand) is complex or np.result_type(operand) not in ALL_NATIVE:
+            is_special = True
         operands.append(operand)
+    is_native = is_native and not (is_special and (builder.as_numpy or op.name not in OF_ALL_DTYPES))
     if is_native:
         assert op.lower is not None
         if is_known:

@@ -153,11 +153,14 @@ INSTRUCTIONS: dict[str, Definition] = {
     "broadcast": _define(rules.broadcast, "x", costs.FREE, role="view"),
     "slice": _define(rules.slice_, "x; start, step", costs.FREE, role="view"),
     "again": _define(rules.same, "x", costs.FREE, role="view"),  # of which nothing is known
+    "reals": _define(rules.reals, "x", costs.FREE, role="view"),
+    "complexes": _define(rules.complexes, "pairs", costs.FREE, role="view"),
     "part": _define(rules.part, "results; offset", costs.FREE, role="view"),
     # ---- reductions and scans ------------------------------------------------------------------------
     "fold": _define(rules.fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),
     "sum_product": _define(rules.sum_product, "x, y; kind, axes", costs.REDUCTION, reads="contiguous"),
-    "numpy_sum": _define(rules.numpy_sum, "x; axes", costs.REDUCTION, reads="contiguous"),  # to the last bit
+    # by NumPy's loop, to the last bit
+    "numpy_fold": _define(rules.numpy_fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),
     "scan": _define(rules.scan, "x, factors?; kind, axis, backwards", costs.SCAN, reads="contiguous"),
     # ---- products and systems of equations; right-hand sides and solutions are rows --------------------
     "matmul": _define(rules.matmul, "a, b; factor", costs.MATMUL, reads="matrix", writes_any_order=True),

@@ -68,7 +68,7 @@ _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
 }
 _SILENT = (
     copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
-    scalars.scalar_op, products.sum_product, numpy_loops.numpy_sum, scans.scan,
+    scalars.scalar_op, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,

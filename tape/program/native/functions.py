@@ -54,7 +54,12 @@ class _UFunc(ctypes.Structure):
 _lock = threading.RLock()
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
+_alignments: list[tuple[int, ...]] = [()] * len(KERNELS)
 _gufuncs: dict[int, tuple[str, str]] = {}
+_matmuls: list[int] = []
+
+FOLDING = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+"""The ufunc of a reduction."""
 
 
 def prepare() -> Native:
@@ -103,7 +108,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
             found = _inner_loop(UFUNCS[name], signature)
         except Unavailable:  # one of our own
             return None
-        number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))
+        number = -1 if found is None else _add(found, dtypes)
         _numbers[key] = number
     return None if number < 0 else number
 
@@ -114,19 +119,31 @@ def blas_number(name: str) -> int:
     number = _numbers.get(key)
     if number is None:
         address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
-        number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
+        number = _numbers[key] = _add((address, 0), (np.dtype("f8" if name[0] == "d" else "f4"),))
     return number
 
 
-def matmul_number(itemsize: int) -> int | None:
-    """Return the number of NumPy's loop for products of matrices of floats of this size, or None."""
-    char = "d" if itemsize == 8 else "f"
+def fold_number(kind: str, dtype: np.dtype[Any]) -> int | None:
+    """Return the number of the loop that reduces elements of a dtype to one of the same, or None."""
+    return loop_number(FOLDING[kind], (dtype, dtype, dtype))
+
+
+def matmul_number(dtype: np.dtype[Any]) -> int | None:
+    """Return the number of NumPy's loop for products of matrices of this dtype, or None."""
+    char = dtype.char
     key = ("matmul", char)
     number = _numbers.get(key)
     if number is None:
         found = _inner_loop(np.matmul, f"{char}{char}->{char}")
-        number = _numbers[key] = -1 if found is None else _add(found, (itemsize,))
+        number = _numbers[key] = -1 if found is None else _add(found, (dtype,))
+        if number >= 0:
+            _matmuls.append(number)
     return None if number < 0 else number
+
+
+def matmul_numbers() -> list[int]:
+    """Return the numbers of all loops for products of matrices that have been asked for."""
+    return _matmuls
 
 
 def gufunc_number(name: str, types: str) -> int | None:
@@ -188,11 +205,17 @@ def itemsizes(number: int) -> tuple[int, ...]:
     return _itemsizes[number]
 
 
-def _add(found: tuple[int, int], sizes: tuple[int, ...]) -> int:
+def alignments(number: int) -> tuple[int, ...]:
+    """Return how each argument of a function must be aligned, in bytes."""
+    return _alignments[number]
+
+
+def _add(found: tuple[int, int], dtypes: tuple[np.dtype[Any], ...]) -> int:
     with _lock:
         number = len(_itemsizes)
         FUNCTION_TABLE[number], DATA_TABLE[number] = found
-        _itemsizes.append(sizes)
+        _itemsizes.append(tuple([dtype.itemsize for dtype in dtypes]))
+        _alignments.append(tuple([dtype.alignment for dtype in dtypes]))
         return number
 
 

@@ -1,5 +1,7 @@
 """The generalised ufuncs that programs run: functions of matrices and vectors, and of stacks of them.
 
+A ufunc with several results is one of these, too: of numbers.
+
 NumPy's linear algebra consists of such functions, which call LAPACK for one matrix after the other. Their
 loops are like those of other ufuncs: the lengths of the core dimensions follow the number of matrices, the
 strides along them follow those from matrix to matrix. A program that calls them has NumPy's results to the
@@ -17,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
-from math import prod
+from math import log2, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,8 @@ class Gufunc:
         a core dimension of an operand is an attribute of the instruction.
     overwrites : bool
         Whether the loop overwrites its first operand. What it leaves there is the first result then.
+    shortest : dict of str to int, optional
+        The least lengths of core dimensions; 1 for all others.
     module : str
         Where it is.
     """
@@ -62,6 +66,7 @@ class Gufunc:
     failure: str | None = None
     least: Mapping[str, tuple[str, str]] | None = None
     overwrites: bool = False
+    shortest: Mapping[str, int] | None = None
     module: str = "numpy.linalg._umath_linalg"
 
     @cached_property
@@ -89,7 +94,10 @@ class Gufunc:
     def ufunc(self) -> np.ufunc | None:
         """NumPy's object; None if there is none of this name, signature and types."""
         found = getattr(import_module(self.module), self.name, None)
-        if not isinstance(found, np.ufunc) or (found.signature or "").replace(" ", "") != self.signature:
+        if not isinstance(found, np.ufunc):
+            return None
+        signature = found.signature or "->".join([",".join(["()"] * n) for n in (found.nin, found.nout)])
+        if signature.replace(" ", "") != self.signature:
             return None
         return found if set(self.types) <= set(found.types) else None
 
@@ -107,6 +115,16 @@ def _tall(factor: float, cubic: float = 0) -> Callable[[Mapping[str, int]], floa
     return lambda of: (
         min(of["m"], of["n"]) * (factor * of["m"] * of["n"] + cubic * min(of["m"], of["n"]) ** 2)
     )
+
+
+def _transform(
+    name: str, signature: str, types: tuple[str, ...], shortest: Mapping[str, int] | None = None
+) -> Gufunc:
+    """Return a Fourier transform, whose second operand is a factor; it crops and pads."""
+    return Gufunc(
+        name, signature, types, lambda of: 2.5 * max(of.values()) * log2(2 * max(of.values())),
+        shortest=shortest, module="numpy.fft._pocketfft_umath",
+    )  # fmt: skip
 
 
 _SINGULAR = "a matrix is singular. Look at its null space"
@@ -130,6 +148,13 @@ _ENTRIES = (
     Gufunc(
         "lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", ("ddd->ddid",), _tall(6, 20), _DIVERGED, _LESSER
     ),
+    _transform("fft", "(n),()->(m)", ("Dd->D", "Ff->F")),
+    _transform("ifft", "(m),()->(n)", ("Dd->D", "Ff->F")),
+    _transform("rfft_n_even", "(n),()->(m)", ("dd->D", "ff->F"), {"m": 2}),
+    _transform("rfft_n_odd", "(n),()->(m)", ("dd->D", "ff->F")),
+    _transform("irfft", "(m),()->(n)", ("Dd->d", "Ff->f")),
+    Gufunc("vecdot", "(n),(n)->()", ("ee->e", "FF->F", "DD->D"), lambda of: 8 * of["n"], module="numpy"),
+    Gufunc("frexp", "()->(),()", ("e->ei", "f->fi", "d->di"), lambda of: 1, module="numpy"),
 )  # fmt: skip
 GUFUNCS: dict[str, Gufunc] = {entry.name: entry for entry in _ENTRIES}
 """Instructions that are a generalised ufunc, by name."""
@@ -212,6 +237,7 @@ def _layout_of(name: str, shapes: tuple[Shape, ...], chars: str, free: Shape) ->
         raise ValueError(f"{name} takes stacks of one shape")
     if min(stack, default=1) < 1:
         raise ValueError(f"{name} takes no empty stacks")
+    lengths = {dimension: lengths[dimension] for dimension in of.dimensions}
     require_lengths(of, lengths)
     results = [
         ((*stack, *[lengths[dimension] for dimension in core]), np.dtype(char))
@@ -228,6 +254,9 @@ def require_lengths(of: Gufunc, lengths: Mapping[str, int]) -> None:
     """Raise ValueError unless a loop takes core dimensions of these lengths."""
     if min(lengths.values(), default=1) < 1 or max(lengths.values(), default=1) >= _MOST:
         raise ValueError(f"{of.name} takes no arrays that are empty or as large")
+    for dimension, least in (of.shortest or {}).items():
+        if lengths[dimension] < least:
+            raise ValueError(f"{of.name} takes no {dimension} below {least}")
     for dimension, (one, other) in (of.least or {}).items():
         if lengths[dimension] != min(lengths[one], lengths[other]):
             raise ValueError(f"{dimension} is not the lesser of {one} and {other}")

@@ -46,7 +46,7 @@ KERNELS = (
     "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept",
-    "sum_product", "numpy_sum", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
+    "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """The first entries of the table of functions."""
 
@@ -76,7 +76,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "callback": ("index",),
     "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
     # by the loops of NumPy's ufuncs; this stack has the lengths and strides that the loop of matmul takes
-    "numpy_sum": ("function", "before", "reduced", "after", "itemsize", "x", "out"),
+    "numpy_fold": ("function", "before", "reduced", "after", "itemsize", "start", "x", "out"),
     "numpy_matmul": ("function", "stack", "a", "b", "out"),
     "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
     "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),

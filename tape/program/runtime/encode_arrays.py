@@ -9,8 +9,9 @@ import numpy as np
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
+from tape.program.ir.conversions import PARTS
 from tape.program.ir.instructions import Instruction
-from tape.program.native.functions import called_number, kernel_number, loop_number
+from tape.program.native.functions import called_number, fold_number, kernel_number
 from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import c_strides
 from tape.program.runtime.pauses import nanoseconds, portion
@@ -24,7 +25,7 @@ __all__ = [
     "fold",
     "guard",
     "kernel",
-    "numpy_sum",
+    "numpy_fold",
     "put",
     "ravel_index",
     "require",
@@ -61,16 +62,20 @@ def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
         )  # fmt: skip
 
 
-def numpy_sum(w: Writer, id: int, instruction: Instruction) -> None:
-    """Sum in NumPy's order."""
-    (x,), (axes,) = instruction.operands, instruction.attrs
+def numpy_fold(w: Writer, id: int, instruction: Instruction) -> None:
+    """Reduce in NumPy's order."""
+    (x,), (kind, axes) = instruction.operands, instruction.attrs
     dtype = instruction.dtype
+    start = -1
+    if kind in ("sum", "prod"):
+        part = PARTS.get(dtype, dtype).type(kind == "prod")
+        start = int.from_bytes(part.tobytes(), "little")
     if instruction.size:
-        function = loop_number("add", (dtype, dtype, dtype))
+        function = fold_number(kind, dtype)
         assert function is not None
         w.emit(
-            "numpy_sum", function=function, **_lengths(w.plan.instructions[x], axes), itemsize=dtype.itemsize,
-            x=w.at(x), out=w.at(id),
+            "numpy_fold", function=function, **_lengths(w.plan.instructions[x], axes),
+            itemsize=dtype.itemsize, start=start, x=w.at(x), out=w.at(id),
         )  # fmt: skip
 
 

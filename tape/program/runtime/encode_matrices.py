@@ -34,8 +34,8 @@ def matmul_add(w: Writer, id: int, instruction: Instruction) -> None:
 def numpy_matmul(w: Writer, id: int, instruction: Instruction) -> None:
     """Multiply, by NumPy's own loop."""
     a, b = instruction.operands
-    shape, width = instruction.shape, instruction.dtype.itemsize
-    function = matmul_number(width)
+    shape = instruction.shape
+    function = matmul_number(instruction.dtype)
     if function is None:
         raise Unavailable("NumPy's loop of matmul is not found")
     inner = w.plan.instructions[a].shape[-1]
