@@ -179,7 +179,7 @@ def called_number(kernel: Kernel, dtype: np.dtype[Any]) -> int | None:
     number = _numbers.get(key)
     if number is None:
         address = routine(kernel.sorting, dtype)
-        number = _numbers[key] = _add((address, _NOT_BLAS), (dtype.itemsize,)) if address else -1
+        number = _numbers[key] = _add((address, _NOT_BLAS), (dtype,)) if address else -1
     return None if number < 0 else number
 
 
