@@ -16,10 +16,11 @@ import numpy as np
 from tape import errors, ops
 from tape.core import interpreter
 from tape.core.interpreter import Interpreter, recorder
-from tape.core.node import Handle, Leaf, plain
+from tape.core.node import Handle, Leaf
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.core.var import Var
+from tape.interpreters import sharing
 
 
 class Lanes(Interpreter):
@@ -101,7 +102,8 @@ class Lanes(Interpreter):
         if result is NotImplemented:
             result = self._one_by_one(op, raw, is_batched, attrs)
         batch = self.batch(result)
-        _note_memory(batch, op, operands, is_batched, attrs)
+        if op.view is not None and is_batched[0]:
+            sharing.note_view(batch, operands, attrs)
         return batch
 
     def _one_by_one(
@@ -133,15 +135,13 @@ _ON_SHAPES = frozenset(
 class Batch(Var):
     """A handle to values of which every operation sees one; they are made by `Lanes`."""
 
-    __slots__ = ("family", "has_any_layout", "is_array")
+    __slots__ = ("memory",)
 
     is_batch = True
 
     def __init__(self, trace_ref: Any, id: int, node: Any) -> None:
         super().__init__(trace_ref, id, node)
-        self.is_array = self.ndim > 0  # and no number
-        self.has_any_layout = False  # in NumPy the memory of an element may be in another order
-        self.family = _Family([weakref.ref(self)])
+        self.memory: sharing.Memory | None = None  # if it is not that of any array of its own
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -180,41 +180,14 @@ class Batch(Var):
                 region.note(leaf)
         return Batch(self.trace_ref, self.id, leaf)
 
+    @property
+    def is_array(self) -> bool:
+        """Whether one value is an array, which can be written to, and no number."""
+        return self.ndim > 0 if self.memory is None else self.memory.is_array
+
     def write(self, new: Batch) -> None:
-        """Write other values over these, with the effect on views as in NumPy.
-
-        The memory of values is never written: snapshots, and arrays that users gave, stay what they are.
-
-        Raises
-        ------
-        InPlaceError
-            If the values are read-only, or these have no derivative and the new ones have one.
-        """
-        values, lanes = self.node.value, cast("Lanes", self.trace)
-        if self.family.is_uncertain:
-            raise errors.InPlaceError(
-                f"{self!r} was to be written to, and it depends on the layout in memory whether others are "
-                "views of it: of reshape of what arrays and slices have read. Write to a copy()"
-            )
-        is_recorded = isinstance(values, Handle)
-        if not is_recorded and (not values.flags.writeable or isinstance(new.node.value, Handle)):
-            raise errors.InPlaceError(
-                f"{self!r} cannot be written to: its values are read-only, or they are not differentiated "
-                "and what is written is. Write to a copy(), or to np.zeros_like(v) of a v that is "
-                "differentiated"
-            )
-        together = [batch for ref in self.family if (batch := ref()) is not None]
-        if len(together) == 1:
-            self.node = lanes.leaf(new.node.value)
-        elif is_recorded:
-            values[...] = new.node.value  # and views of it follow
-            for batch in together:
-                batch.node = lanes.leaf(batch.node.value)
-        else:
-            moved = _moved([batch.node.value for batch in together])
-            moved[[x is self for x in together].index(True)][...] = new.node.value
-            for batch, value in zip(together, moved, strict=True):
-                batch.node = lanes.leaf(value)
+        """Write other values over these: see `tape.interpreters.sharing`."""
+        sharing.write(self, new)
 
     def item(self, *index: int) -> NoReturn:
         """Refuse: there are several values."""
@@ -240,58 +213,6 @@ class Batch(Var):
 
     def __bool__(self) -> NoReturn:
         self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")
-
-
-class _Family(list["weakref.ref[Batch]"]):
-    """The batches that share memory."""
-
-    is_uncertain = False  # whether that depends on their layout in memory, which is not known
-
-
-def _note_memory(
-    batch: Batch, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
-) -> None:
-    """Note what the result of an operation shares memory with, if one element were given in place of all."""
-    index = attrs.get("index", ())
-    if op.view is None or not is_batched[0] or not operands[0].is_array:
-        return
-    first = operands[0]
-    batch.has_any_layout = first.has_any_layout
-    if index and len(operands) > 1:
-        batch.has_any_layout |= any(part is None or part is ... or isinstance(part, slice) for part in index)
-    if not batch.ndim:  # reading at integers gives a number, all other ways an array
-        batch.is_array = ... in index if "index" in attrs else True
-    result, values = batch.node.value, first.node.value
-    if isinstance(result, Handle):
-        shares = result is values or result.share is not None
-    else:
-        shares = _owner(result) is _owner(values)
-    is_uncertain = "shape" in attrs and (first.has_any_layout or not _is_contiguous(plain(first)))
-    if batch.is_array and (shares or is_uncertain):
-        first.family.is_uncertain |= is_uncertain
-        first.family.append(weakref.ref(batch))
-        batch.family = first.family
-
-
-def _is_contiguous(value: Any) -> bool:
-    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
-
-
-def _owner(array: Any) -> Any:
-    """Return the array that an array is a view of, or itself; None for a Var."""
-    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
-        array = array.base
-    return array if isinstance(array, np.ndarray) else None
-
-
-def _moved(views: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the same views of a copy of the array that they are views of."""
-    owner = _owner(views[0])
-    start, memory = owner.__array_interface__["data"][0], owner.ravel(order="K").copy()
-    return [
-        np.ndarray(v.shape, v.dtype, memory, v.__array_interface__["data"][0] - start, v.strides)
-        for v in views
-    ]
 
 
 def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:

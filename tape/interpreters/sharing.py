@@ -1,0 +1,153 @@
+"""Writes to batches: which of them share memory, if one element were given in place of all.
+
+The memory of values is never written. A write gives a batch other values, and those batches that are views of
+it, as in NumPy; snapshots, and arrays that users gave, stay what they are.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors
+from tape.core.node import Handle, plain
+
+if TYPE_CHECKING:
+    from tape.interpreters.batching import Batch
+
+
+class Family:
+    """Batches that share memory.
+
+    Attributes
+    ----------
+    members : list of weakref
+    is_uncertain : bool
+        Whether that depends on a layout in memory which is not known.
+    """
+
+    def __init__(self, first: Batch) -> None:
+        self.members = [weakref.ref(first)]
+        self.is_uncertain = False
+
+
+class Memory:
+    """The memory of a batch.
+
+    Attributes
+    ----------
+    family : Family
+        Those that share it.
+    is_array : bool
+        Whether an element is an array, and no number.
+    has_any_layout : bool
+        Whether it is in another order for an element alone than for a batch, for all that is known.
+    """
+
+    __slots__ = ("family", "has_any_layout", "is_array")
+
+    def __init__(self, batch: Batch) -> None:
+        self.family = Family(batch)
+        self.is_array = batch.ndim > 0
+        self.has_any_layout = False
+
+
+def note_view(batch: Batch, operands: Sequence[Any], attrs: dict[str, Any]) -> None:
+    """Note what a batch shares with the first operand of an operation that has made it, and may make views.
+
+    Parameters
+    ----------
+    batch : Batch
+        The result.
+    operands : sequence
+        Of the operation; the first is a batch.
+    attrs : dict
+        Its static arguments.
+    """
+    source: Batch = operands[0]
+    if not source.is_array:
+        return
+    index = attrs.get("index", ())
+    result, values = batch.node.value, source.node.value
+    if isinstance(result, Handle):
+        shares = result is values or result.share is not None
+    else:
+        shares = _owner(result) is _owner(values)
+    has_any_layout = source.memory is not None and source.memory.has_any_layout
+    is_uncertain = "shape" in attrs and (has_any_layout or not _is_contiguous(plain(source)))
+    if len(operands) > 1:
+        has_any_layout |= any(part is None or part is ... or isinstance(part, slice) for part in index)
+    if not (shares or is_uncertain or has_any_layout):
+        return
+    memory = batch.memory = Memory(batch)
+    memory.has_any_layout = has_any_layout
+    if not batch.ndim:  # reading at integers gives a number, all other ways an array
+        memory.is_array = ... in index if "index" in attrs else True
+    if memory.is_array and (shares or is_uncertain):
+        if source.memory is None:
+            source.memory = Memory(source)
+        memory.family = source.memory.family
+        memory.family.members.append(weakref.ref(batch))
+        memory.family.is_uncertain |= is_uncertain
+
+
+def write(batch: Batch, new: Batch) -> None:
+    """Write other values over those of a batch.
+
+    Raises
+    ------
+    InPlaceError
+        If the values are read-only, or have no derivative where the new ones have one, or if it is not known
+        which batches are views.
+    """
+    values, lanes = batch.node.value, batch.trace
+    is_recorded = isinstance(values, Handle)
+    if not is_recorded and (not values.flags.writeable or isinstance(new.node.value, Handle)):
+        raise errors.InPlaceError(
+            f"{batch!r} cannot be written to: its values are read-only, or they are not differentiated and "
+            "what is written is. Write to a copy(), or to np.zeros_like(v) of a v that is differentiated"
+        )
+    family = None if batch.memory is None else batch.memory.family
+    together = [] if family is None else [other for ref in family.members if (other := ref()) is not None]
+    if family is not None and family.is_uncertain:
+        raise errors.InPlaceError(
+            f"{batch!r} was to be written to, and it depends on the layout in memory whether others are "
+            "views of it: of reshape of what arrays and slices have read. Write to a copy()"
+        )
+    leaf: Any = lanes.leaf  # type: ignore[attr-defined]
+    if len(together) < 2:
+        batch.node = leaf(new.node.value)
+    elif is_recorded:
+        values[...] = new.node.value  # and views of it follow
+        for other in together:
+            other.node = leaf(other.node.value)
+    else:
+        moved = _moved([other.node.value for other in together])
+        for other, value in zip(together, moved, strict=True):
+            if other is batch:
+                value[...] = new.node.value
+            other.node = leaf(value)
+
+
+def _is_contiguous(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
+
+
+def _owner(array: Any) -> Any:
+    """Return the array that an array is a view of, or itself; None for a Var."""
+    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if isinstance(array, np.ndarray) else None
+
+
+def _moved(views: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the same views of a copy of the array that they are views of."""
+    owner = _owner(views[0])
+    start, memory = owner.__array_interface__["data"][0], owner.ravel(order="K").copy()
+    return [
+        np.ndarray(v.shape, v.dtype, memory, v.__array_interface__["data"][0] - start, v.strides)
+        for v in views
+    ]
