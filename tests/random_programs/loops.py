@@ -81,4 +81,17 @@ LOOPS: list[tuple[str, str]] = [
         "def step(s, e):\n    e[0] += {c}\n    return s + e, e\n"
         "{new} = tape.scan(step, {vector}, {matrix})[0]",
     ),
+    ("any", "tape.vmap(lambda e: e * {number} + np.sum({vector}))({vector})"),
+    ("matrix", "tape.vmap(lambda row: np.sort(row) * {c})({matrix})"),
+    ("matrix", "tape.vmap(lambda row: {matrix} @ row, 1, 1)({matrix})"),
+    ("matrix", "tape.vmap(tape.vmap(lambda a, b: a * b + {c}, (None, 0)), (0, None))({vector}, {vector})"),
+    ("matrix", "tape.vmap(tape.grad(lambda v: {loss}))({matrix})"),
+    ("vector", "tape.grad(lambda v: np.sum(tape.vmap(lambda row: np.sin(row @ v))({matrix})))({vector})"),
+    ("vector", "tape.vmap(lambda row, k: tape.ops.getitem(row, k % row.size))({matrix}, {ivector})"),
+    ("vector", "tape.vmap(lambda e: tape.cond(e > {c}, np.sin, lambda u: u * {number}, e))({vector} * 1.0)"),
+    (
+        "vector",
+        "tape.vmap(lambda e: tape.while_loop(lambda s: (np.abs(s[0]) > 1) & (s[1] < 9),"
+        " lambda s: (s[0] * 0.6 + {number} * 0.01, s[1] + 1), (e * 1.0, 0))[0])({vector})",
+    ),
 ]
