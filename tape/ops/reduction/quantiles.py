@@ -185,7 +185,7 @@ def _with_q(op: Any, q: Any) -> Callable[..., Any]:
 
 def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool) -> Op:
     """Return an operation of two operands, the elements and the quantiles."""
-    fixed = {"scale": scale, "skips_nan": skips_nan}
+    fixed: dict[str, Any] = {"scale": scale, "skips_nan": skips_nan}
 
     def with_settings(rule: Callable[..., Any]) -> Callable[..., Any]:
         return lambda d, out, x, q, **attrs: rule(d, out, x, q, **attrs, **fixed)
