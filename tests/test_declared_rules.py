@@ -58,13 +58,10 @@ intersect1d nonzero of_conjugates residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count cofactors
-convolve correlate det digitize eig eig_like eigh eigvals eigvalsh expm exprel_derivative fft flatnonzero
-frexp hashing_order histogram histogram_bin_edges histogramdd ifft independent interp interpolation
-intersect1d interval inverse_of_basis inverse_or_zero irfft isin lexsort linspace lstsq matrix_power
-matrix_rank median nanargmax nanargmin nanmedian nanpercentile nanquantile nonzero norm of_conjugates
-of_full_rank over percentile pinv put_along_axis qr quantile rank residuals rfft searchsorted sign slogdet
-sort span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
+alike apply argpartition betainc betaincc betaincinv bitwise_count cofactors det eig eig_like eigh eigvals
+eigvalsh expm exprel_derivative fft frexp hashing_order ifft independent inverse_of_basis inverse_or_zero
+irfft linspace lstsq matrix_power matrix_rank norm of_conjugates of_full_rank over pinv qr rank residuals
+rfft sign slogdet svd svdvals vanishing
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """

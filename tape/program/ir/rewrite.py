@@ -184,9 +184,10 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             elif (value.dtype is not dtype or value.is_weak) and type(out) is not Results:
                 value = builder.cast(value, dtype)
         except CannotLower:
-            value = builder.length = None
+            value = None
         if value is not None and (value.shape == shape or type(out) is Results):
             return value.weakened() if isinstance(out, Weak) else value
+    builder.length = None
     if builder.as_numpy:
         require_order(node)
     op = _taking_weak(op, operands)
