@@ -9,6 +9,7 @@ from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import BLOCKWISE, ELEMENTWISE, INSTRUCTIONS, SOURCES, VIEWS
 from tape.program.ir.types import IllTyped
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime import encode
 from tests import naive_program
@@ -23,7 +24,7 @@ def test_every_instruction_has_an_encoder():
 
 
 def test_every_instruction_has_an_oracle():
-    known = naive_program._OTHERS.keys() | UFUNCS.keys() | SOURCES | {"guard", "callback"}
+    known = naive_program._OTHERS.keys() | UFUNCS.keys() | GUFUNCS.keys() | SOURCES | {"guard", "callback"}
     assert known == INSTRUCTIONS.keys() - {"copy"}
 
 
