@@ -32,20 +32,20 @@ softmax_cross_entropy_mean softmax_cross_entropy_none span sum take trimmed uniq
 """Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
 angle apply arccos arccosh arcsin arcsinh arctan2 arctanh beta betainc betaincc betaincinv betaln
-binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt cholesky cofactors cosh cosm1
-cumprod dawsn det eigenvalues eigenvectors eigvals eigvalsh elu elu_slope entr erfc erfcinv erfcx erfi erfinv
-exp1 exp10 exp2 expi expit expm expm1 exprel exprel_derivative float_power gamma gammainc gammaincc
-gammainccinv gammaincinv gammaln gelu gelu_slope gelu_tanh geomspace hardswish hardswish_slope hazard huber
-huber_loss huber_loss_slope hypot i0 i0e i1 i1e interp interpolation inv inv_boxcox inv_boxcox1p
-inverse_of_basis inverse_or_zero iv ive j0 j1 jv jve k0 k0e k1 k1e kl_div kn kv kve left_singular_vectors
-log10 log1p log2 log_expit log_ndtr log_odds_against logabsdet logaddexp logaddexp2 logcumsumexp loggamma
-logistic logit logsigmoid logsigmoid_slope lstsq median mish mish_slope multigammaln nanmedian nanpercentile
-nanquantile nanstd nanvar ndtr ndtri ndtri_exp negative_entropy norm over percentile pinv poch polygamma
-polyval prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma riemann_zeta
-right_singular_vectors rms_normalized rms_normalized_scale sign sign_of_slogdet silu silu_slope sinc
-singular_values sinh softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum
-softmax_excess softsign softsign_slope solve_triangular standardized standardized_scale std svdvals vander var
-xlog1py xlogy y0 y1 yn yv yve zeta
+binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt cholesky cholesky_pullback
+cofactors cosh cosm1 cumprod dawsn det eigenvalues eigenvectors eigvals eigvalsh elu elu_slope entr erfc
+erfcinv erfcx erfi erfinv exp1 exp10 exp2 expi expit expm expm1 exprel exprel_derivative float_power gamma
+gammainc gammaincc gammainccinv gammaincinv gammaln gelu gelu_slope gelu_tanh geomspace hardswish
+hardswish_slope hazard huber huber_loss huber_loss_slope hypot i0 i0e i1 i1e independent interp interpolation
+inv inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero iv ive j0 j1 jv jve k0 k0e k1 k1e kl_div kn kv
+kve left_singular_vectors log10 log1p log2 log_expit log_ndtr log_odds_against logabsdet logaddexp logaddexp2
+logcumsumexp loggamma logistic logit logsigmoid logsigmoid_slope lstsq median mish mish_slope multigammaln
+nanmedian nanpercentile nanquantile nanstd nanvar ndtr ndtri ndtri_exp negative_entropy norm over percentile
+pinv poch polygamma polyval prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals
+rgamma riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale sign sign_of_slogdet silu
+silu_slope sinc singular_values sinh softmax_cross_entropy_mean softmax_cross_entropy_none
+softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_triangular standardized
+standardized_scale std svdvals vander var xlog1py xlogy y0 y1 yn yv yve zeta
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -58,10 +58,8 @@ intersect1d nonzero of_conjugates residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-alike apply argpartition betainc betaincc betaincinv bitwise_count cofactors det eig eig_like eigh eigvals
-eigvalsh expm exprel_derivative fft frexp hashing_order ifft independent inverse_of_basis inverse_or_zero
-irfft linspace lstsq matrix_power matrix_rank norm of_conjugates of_full_rank over pinv qr rank residuals
-rfft sign slogdet svd svdvals vanishing
+apply argpartition betainc betaincc betaincinv bitwise_count eig eig_like eigvals exprel_derivative fft
+frexp hashing_order ifft inverse_of_basis irfft linspace norm of_conjugates rfft sign
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
@@ -84,13 +82,14 @@ set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_ax
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """
-add_at all any argmax argmin argpartition argsort bincount conv conv_input conv_weight convolve correlate
-count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnonzero fold histogram ifft
-interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul matrix_rank max max_pool
-max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile nanquantile
-nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized scatter searchsorted slogdet
-softmax softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum solve solve_triangular
-sort standardized std sum sum_pool sum_to svd svdvals unique var vecdot
+add_at all any argmax argmin argpartition argsort bincount cholesky_pullback conv conv_input conv_weight
+convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnonzero fold
+histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul
+matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin
+nanpercentile nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized
+scatter searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
+softmax_cross_entropy_sum solve solve_triangular sort standardized std sum sum_pool sum_to svd svdvals unique
+var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """

@@ -61,11 +61,12 @@ def test_every_instruction_has_a_line():
         lines = str(program).splitlines()
         assert lines[0] == repr(program)
         assert lines[-1].startswith("returns ")
-        shown = [int(line.split()[0][1:]) for line in lines if line.lstrip().startswith("%")]
+        lines = [line for line in lines if re.match(r" *%\d+ ", line)]  # not those of bodies of loops
+        shown = [int(line.split()[0][1:]) for line in lines]
         instructions = program.plan.instructions
         hidden = {*SOURCES, "guard"}
         assert sorted(shown) == [id for id, i in enumerate(instructions) if i.op not in hidden]
-        for id, line in zip(shown, [line for line in lines if line.lstrip().startswith("%")], strict=True):
+        for id, line in zip(shown, lines, strict=True):
             instruction = instructions[id]
             name = instruction.attrs[0] if instruction.op in ("fold", "kernel") else instruction.op
             assert f"{name}(" in line or (name == "callback" and "callback " in line)
@@ -237,7 +238,7 @@ def rows_of(n):
 
 
 def systems(n):
-    return np.ones((n, 5, 5)) + 9 * np.eye(5)
+    return np.ones((n, 9, 9)) + 9 * np.eye(9)
 
 
 INDEX = np.array([2, 0, 1, 1, 0])
@@ -256,13 +257,13 @@ COSTS = {
         lambda x: ops.add_at(x, x[:5], INDEX), rows_of, lambda n: (30, 0.3 * 6 * n, 20 * max(30, 6 * n))),
     "solve": (
         lambda a: np.linalg.solve(a, a[:, :, :2]), systems,
-        lambda n: (2 * 25 * n * 5 // 3 + 2 * 10 * n * 5, 0.3 * 25 * n, (0.2 * 5 + 20) * 35 * n)),
+        lambda n: (2 * 81 * n * 9 // 3 + 2 * 18 * n * 9, 0.3 * 81 * n, (0.2 * 9 + 20) * 99 * n)),
     "triangular_solve": (
         lambda a: ops.linalg.solve_triangular(a, a[:, :, :3]), systems,
-        lambda n: (15 * n * 5, 0.3 * 25 * n, (0.2 * 5 + 20) * 40 * n)),
+        lambda n: (27 * n * 9, 0.3 * 81 * n, (0.2 * 9 + 20) * 108 * n)),
     "cholesky": (
         lambda a: np.linalg.cholesky(a), systems,
-        lambda n: (25 * n * 5 // 3, 0.3 * 25 * n, (0.2 * 5 + 20) * 50 * n)),
+        lambda n: (81 * n * 9 // 3, 0.3 * 81 * n, (0.2 * 9 + 20) * 162 * n)),
 }  # fmt: skip
 
 

@@ -140,7 +140,7 @@ def test_long_stacks_pause_and_give_the_same(monkeypatch):
     """In portions, each of them a row."""
     monkeypatch.setattr(pauses, "BETWEEN", 1e5)
     a = draw((40,))
-    for f in (np.linalg.slogdet, np.linalg.qr, np.linalg.inv):
+    for f in (np.linalg.slogdet, np.linalg.qr, np.linalg.eigvalsh):
         compiled, program = compiled_for(f, a)
         assert len(program) > 6
         for found, expected in zip(leaves(compiled(a)), leaves(f(a)), strict=True):

@@ -150,7 +150,7 @@ def cholesky_pullback(  # type: ignore[no-untyped-def]
 def _needs(parameters: tuple[int, ...]) -> Needs:
     count, n = parameters
     if min(count, n) < 1:
-        raise ValueError("there are no matrices")
+        raise ValueError("a length is not positive")
     size = count * n * n
     return Needs((size, size), size, 2 * _ARGUMENTS + _BLOCK * (_BLOCK + n), count, size * n)
 

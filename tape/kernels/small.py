@@ -330,8 +330,10 @@ def small_cholesky(blas, dtype, parameters, start, stop, x, y, z, workspace, out
 
 def _needs(matrices: int, n: int, width: int) -> tuple[int, int, int]:
     """Return elements of workspace, tasks, and work."""
-    if matrices < 1 or not 1 <= n <= MOST_ROWS or not 1 <= width <= 2 * MOST_ROWS:
-        raise ValueError("there are no matrices, or they are not small")
+    if min(matrices, n) < 1:
+        raise ValueError("a length is not positive")
+    if n > MOST_ROWS or width > 2 * MOST_ROWS:
+        raise ValueError("the matrices are not small")
     workspace = _SCRATCH + _LANES * (n * width + 5)
     return 2 * workspace, -(-matrices // _LANES), matrices * n * n * width
 
@@ -348,8 +350,8 @@ def _needs_of_inv(parameters: tuple[int, ...]) -> Needs:
 
 def _needs_of_solve(parameters: tuple[int, ...]) -> Needs:
     matrices, n, columns = parameters
-    if not 1 <= columns <= MOST_ROWS:
-        raise ValueError("there are too many right-hand sides")
+    if columns < 1:
+        raise ValueError("a length is not positive")
     size = matrices * n * columns
     return Needs((matrices * n * n, size), size, *_needs(matrices, n, n + columns))
 

@@ -4,8 +4,7 @@ Sizes and letters come as addresses, which is how Fortran takes them; they are i
 with 32-bit integers reads the lower half. Fortran's matrices are the transposes of NumPy's. All functions
 stop at the first matrix that has no result.
 
-Loops of our own would be faster for small matrices, but would round in another way: matrices that are
-singular to NumPy would not always be singular here.
+Stacks of small matrices are faster by `tape.kernels.small`.
 """
 
 from __future__ import annotations

@@ -255,8 +255,10 @@ _sums_of_squares = _lstsq.part(1, "residuals", convert=np.real)
 def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any, is_given: bool | None) -> Any:
     """Return residuals as NumPy does: none if the rank is below the number of columns, or none are left."""
     m, n = a.shape
-    is_given = m > n == _rank.forward(a, b, packed, rcond=rcond)
-    return _sums_of_squares.forward(a, b, packed, rcond=rcond)[: None if is_given else 0]
+    has_any = bool(m > n == _rank.forward(a, b, packed, rcond=rcond))
+    if is_given not in (None, has_any):
+        raise ShapeError("there are residuals for one rank and not for another, which a replay cannot change")
+    return _sums_of_squares.forward(a, b, packed, rcond=rcond)[: None if has_any else 0]
 
 
 def _lower_residuals(b: Any, a: Any, right: Any, packed: Any, rcond: Any, is_given: bool | None) -> Any:
