@@ -94,6 +94,38 @@ def flatten_up_to(structure: Any, tree: Any) -> list[Any]:
     return [tree] if structure is LEAF else structure.flatten_up_to(tree)
 
 
+def spread(prefix: Any, tree: Any) -> list[Any]:
+    """Return for each leaf of a tree that leaf of another one that stands at its place, or above it.
+
+    Parameters
+    ----------
+    prefix : tree
+        The upper part of a tree; None is a leaf of it.
+    tree : tree
+        The whole one.
+
+    Raises
+    ------
+    ValueError
+        If the two are different trees.
+
+    Examples
+    --------
+    >>> from tape import tree
+    >>> tree.spread({"x": 0, "y": None}, {"x": [1.0, 2.0], "y": 3.0})
+    [0, 0, None]
+    """
+    import optree
+
+    leaves, _ = flatten(tree)  # which registers dataclasses
+    if prefix is None or isinstance(prefix, int):
+        return [prefix] * len(leaves)
+    flatten(prefix)
+    tops, structure = optree.tree_flatten(prefix, none_is_leaf=True, namespace=_NAMESPACE)
+    parts = structure.flatten_up_to(tree)
+    return [top for top, part in zip(tops, parts, strict=True) for _ in flatten(part)[0]]
+
+
 def size(structure: Any) -> int:
     """Return the number of leaves of a structure."""
     return 1 if structure is LEAF else structure.num_leaves

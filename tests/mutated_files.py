@@ -60,6 +60,15 @@ def _matrices(a, b):
     return solved, np.linalg.cholesky(a @ a.T + np.eye(3)), np.einsum("ij,kj->ik", a, a)
 
 
+def _factored(a):
+    def loss(a):
+        values, vectors = np.linalg.eigh(a)
+        return np.sum(values * vectors[0]) + np.linalg.slogdet(a)[1]
+
+    q, r = np.linalg.qr(a[:, 1:])
+    return tape.grad(loss)(a), q, r, np.linalg.svd(a), np.linalg.det(a), tape.ops.linalg.expm(a)
+
+
 def _scattered(x, i):
     grad = tape.grad(lambda x: np.sum(np.cumsum(x[i]) * np.max(x)))(x)
     return grad, np.take(x, i), x.astype(np.float32), int(i[0]) * x
@@ -97,6 +106,13 @@ def _nested(x, w):
     return tape.scan(outer, w, x, reverse=True), tape.map(lambda row: row.astype(np.float32) > 0, x)
 
 
+def _ordered(x, i):
+    """Everything that sorts, searches and counts."""
+    grad = tape.grad(lambda x: np.sum(np.sort(x)[:2] ** 2) + np.median(x) + np.quantile(x, 0.3))(x)
+    found = np.searchsorted(np.sort(x), x), np.argsort(x, kind="stable"), np.lexsort((x, i))
+    return grad, found, np.interp(x, np.arange(3.0), x[:3]), np.convolve(x, x[:3]), np.histogram(x, 3)[0]
+
+
 _TABLE = np.arange(12.0).reshape(3, 4)
 _RNG = np.random.default_rng(0)
 CASES = [
@@ -108,7 +124,9 @@ CASES = [
     ),
     (_convolution, (_RNG.normal(size=(1, 2, 6, 6)), _RNG.normal(size=(3, 2, 3, 3))), ()),
     (_matrices, (_RNG.normal(size=(3, 3)), np.ones((3, 2))), (0, 1)),
+    (_factored, (np.diag([3.0, 6.0, 9.0]) + _RNG.normal(size=(3, 3)),), ()),
     (_scattered, (_RNG.normal(size=5), np.array([1, 3, 1])), (0,)),
+    (_ordered, (_RNG.normal(size=5), np.array([1, 3, 1, 0, 2])), ()),
     (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_ended_by_data, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_nested, (_RNG.normal(size=(4, 3)), _RNG.normal(size=3)), ()),

@@ -9,8 +9,11 @@ import tape
 from tape.kernels import convolution, pooling
 from tape.kernels.registry import GROUPS
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.loops import Block
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime.verify import Body, slots_of, verify
+from tests import naive_sorting
 
 
 def run(ir: IR, leaves: Sequence[Any]) -> list[np.ndarray]:
@@ -70,8 +73,13 @@ def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequen
         return np.frombuffer(attrs[1], attrs[0])[0]
     if op in UFUNCS:
         return UFUNCS[op](*x)
+    if op in GUFUNCS:
+        return _gufunc(op, x, attrs, shape, dtype)
     if op == "guard":
         guard = ir.guards[attrs[0]]
+        if guard.kind == "type":
+            assert x[0].item() == guard.outcome[1 + attrs[1]], guard
+            return np.bool_(True)
         assert (bool if guard.kind == "bool" else int)(x[0].item()) == guard.outcome, guard
         return np.bool_(True)
     if op == "callback":
@@ -94,6 +102,8 @@ def _key(starts: Any, steps: Any, shape: Any) -> tuple[slice, ...]:
 
 def _fold(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     kind, axes = attrs
+    if kind in ("sum", "prod"):  # of bytes a byte
+        return getattr(np, kind)(x[0], axis=axes, dtype=dtype)
     return getattr(np, kind)(x[0], axis=axes[0] if kind.startswith("arg") else axes).astype(dtype)
 
 
@@ -141,6 +151,31 @@ def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     return np.linalg.solve(x[0], x[1].swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def _gufunc(name: str, x: list[np.ndarray], lengths: Any, shape: Any, dtype: Any) -> Any:
+    """Through NumPy, which is what its own functions do, too; several results as `Block` says."""
+    of = GUFUNCS[name]
+    x = [np.array(operand) for operand in x]
+    types = next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x)))
+    out = None
+    if of.free:  # only results say how long they are
+        stack = x[0].shape[: x[0].ndim - len(of.operands[0])]
+        out = np.empty((*stack, *lengths), dtype)
+    results = of.ufunc(*x, signature=types) if out is None else of.ufunc(*x, out=out, signature=types)
+    results = [np.asarray(result) for result in (results if type(results) is tuple else (results,))]
+    results = [x[0], *results] if of.overwrites else results
+    if len(results) == 1:
+        return results[0]
+    block = np.zeros(shape, dtype)
+    for part, result in zip(Block([(a.shape, a.dtype) for a in results]).parts, results, strict=True):
+        block[part.offset : part.offset + part.size] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
+    return block
+
+
+def _require(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    assert x[1]
+    return x[0]
+
+
 def _part(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     size = int(np.prod(shape)) * dtype.itemsize
     return x[0][attrs[0] : attrs[0] + size].view(dtype).reshape(shape)
@@ -184,12 +219,15 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "slice": lambda x, attrs, shape, dtype: x[0][_key(*attrs, shape)],
     "fold": _fold,
     "sum_product": lambda x, attrs, shape, dtype: _fold([x[0] * x[1]], attrs, shape, dtype),
-    "numpy_sum": lambda x, attrs, shape, dtype: _fold(x, ("sum", *attrs), shape, dtype),
+    "numpy_fold": _fold,
+    "reals": lambda x, attrs, shape, dtype: np.stack([np.real(x[0]), np.imag(x[0])], -1),
+    "complexes": lambda x, attrs, shape, dtype: np.ascontiguousarray(x[0]).view(dtype).reshape(shape),
     "numpy_matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),
     "scan": _scan,
     "solve": _solve,
+    "require": _require,
     "triangular_solve": _triangular_solve,
     "cholesky": lambda x, attrs, shape, dtype: np.linalg.cholesky(x[0], upper=attrs[0]),
     "take": lambda x, attrs, shape, dtype: np.take(x[0], x[1], attrs[0]),
@@ -249,8 +287,34 @@ def _pooling(name: str) -> Callable[..., Any]:
     return pooled
 
 
+def _cholesky_pullback(factor: Any, adjoint: Any, parameters: Any) -> Any:
+    count, n = parameters
+    factor, adjoint = factor.reshape(count, n, n), adjoint.reshape(count, n, n)
+
+    def half(x: Any) -> Any:
+        return np.tril(x) * (1 - np.eye(n, dtype=x.dtype) / 2)
+
+    turned = np.linalg.inv(factor).swapaxes(1, 2)
+    pulled = turned @ half(factor.swapaxes(1, 2) @ adjoint) @ turned.swapaxes(1, 2)
+    return half(pulled + pulled.swapaxes(1, 2))
+
+
+def _stack(a: Any, parameters: Any) -> Any:
+    return a.reshape(parameters[0], parameters[1], parameters[1])
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
+    "cholesky_pullback": _cholesky_pullback,
+    "small_det": lambda a, parameters: np.linalg.det(_stack(a, parameters)),
+    "small_inv": lambda a, parameters: np.linalg.inv(_stack(a, parameters)),
+    "small_solve": lambda a, b, parameters: np.linalg.solve(
+        _stack(a, parameters), b.reshape(parameters[0], parameters[1], parameters[2])
+    ),
+    "small_cholesky": lambda a, parameters: np.linalg.cholesky(
+        _stack(a, parameters), upper=bool(parameters[2])
+    ),
     "put_rows": _put_rows,
+    **naive_sorting.KERNELS,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
 }

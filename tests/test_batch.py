@@ -253,10 +253,8 @@ def test_a_batch_has_no_single_answer():
             lambda: np.array_equal(x, x), lambda: np.allclose(x, x), lambda: range(3)[index], x.item,
             lambda: bool(x[0] > 0),
         ):  # fmt: skip
-            with pytest.raises(errors.ConversionError, match=r"several values|different branches"):
+            with pytest.raises(errors.ConversionError, match="several values"):
                 ask()
-        with pytest.raises(errors.InPlaceError, match="cannot be written to"):
-            x[0] = 1.0
 
 
 # ---- over all axes, and over some ------------------------------------------------------------------

@@ -13,26 +13,17 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count
-cofactors convolve correlate det digitize eig eig_like eigenvalues eigenvectors eigh eigvals eigvalsh expm
-exprel_derivative fft flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft
-independent interp interpolation intersect1d interval inverse_of_basis inverse_or_zero irfft isin lexsort
-linspace lstsq matrix_power matrix_rank median nanargmax nanargmin nanmedian nanpercentile nanquantile
-nonzero norm of_full_rank over percentile pinv put_along_axis qr quantile rank residuals rfft searchsorted
-slogdet sort span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
+apply argpartition betainc betaincc betaincinv bitwise_count eig eig_like eigvals exprel_derivative fft
+frexp hashing_order histogram_bin_edges ifft inverse_of_basis irfft linspace of_full_rank rfft
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""
 RUN_IN_PYTHON = {
-    **{case: {"getitem", "scatter"} for case in (
-        "getitem split int arrays", "getitem mask", "getitem full mask", "getitem all False",
-        "getitem mask, slice", "getitem mask, int", "setdiff1d 2d", "setdiff1d assumed", "setxor1d 2d",
-        "ufunc_at multiply repeats", "ufunc_at divide grid",
-    )},
+    "getitem all False": {"scatter"},
     "getitem True": {"getitem"},
-    **{f"set_at {index}": {"getitem", "set_at"} for index in ("mask", "mask, int")},
-    **{f"add_at {index}": {"getitem", "add_at"} for index in ("mask", "mask, int", "split int arrays")},
-    "set_at split int arrays": {"getitem", "set_at", "stays"},
+    "set_at mask, int": {"set_at"},
+    "add_at mask, int": {"add_at"},
+    **{f"unique {what}": {"unique"} for what in ("axis=1", "empty", "inverse axis=0")},
     "linalg.cholesky empty": {"cholesky", "solve_triangular"},
     "linalg.inv empty": {"inv"},
     "linalg.slogdet empty": {"inv"},
@@ -42,7 +33,7 @@ RUN_IN_PYTHON = {
     "softmax_cross_entropy indices none (0,4)": {"softmax_cross_entropy_none", "softmax_excess"},
     "softmax_cross_entropy indices sum (0,4)": {"softmax_cross_entropy_sum", "softmax_excess"},
 }  # fmt: skip
-"""Operations that have instructions, but none for these cases: masks, nothing, and some lists of indices."""
+"""Operations that have instructions, but none for these cases: bools, nothing, and distinct slices."""
 
 
 def callbacks(program):

@@ -9,12 +9,14 @@ from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import BLOCKWISE, ELEMENTWISE, INSTRUCTIONS, SOURCES, VIEWS
 from tape.program.ir.types import IllTyped
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime import encode
 from tests import naive_program
 from tests.naive_program import program_of
 
 FLOAT, SINGLE, INT = np.dtype(float), np.dtype(np.float32), np.dtype(np.int64)
+COMPLEX, HALF = np.dtype(complex), np.dtype(np.float16)
 COMPUTED = INSTRUCTIONS.keys() - SOURCES - VIEWS - ELEMENTWISE
 
 
@@ -23,7 +25,7 @@ def test_every_instruction_has_an_encoder():
 
 
 def test_every_instruction_has_an_oracle():
-    known = naive_program._OTHERS.keys() | UFUNCS.keys() | SOURCES | {"guard", "callback"}
+    known = naive_program._OTHERS.keys() | UFUNCS.keys() | GUFUNCS.keys() | SOURCES | {"guard", "callback"}
     assert known == INSTRUCTIONS.keys() - {"copy"}
 
 
@@ -48,8 +50,13 @@ def values(b, *types):
         ("fold", [((2, 3, 4), FLOAT)], ("sum", (1, 2)), (2,), FLOAT),
         ("fold", [((2, 3, 4), FLOAT)], ("argmax", (1,)), (2, 4), INT),
         ("sum_product", [((2, 3), SINGLE), ((2, 3), SINGLE)], ("sum", (0,)), (3,), SINGLE),
-        ("numpy_sum", [((2, 3, 4), SINGLE)], ((0, 1),), (4,), SINGLE),
+        ("numpy_fold", [((2, 3, 4), SINGLE)], ("sum", (0, 1)), (4,), SINGLE),
+        ("numpy_fold", [((2, 3), HALF)], ("max", (1,)), (2,), HALF),
         ("numpy_matmul", [((2, 3), SINGLE), ((5, 3, 6), SINGLE)], (), (5, 2, 6), SINGLE),
+        ("numpy_matmul", [((2, 3), COMPLEX), ((3, 6), COMPLEX)], (), (2, 6), COMPLEX),
+        ("reals", [((2, 3), COMPLEX)], (), (2, 3, 2), FLOAT),
+        ("complexes", [((3, 2), SINGLE)], (), (3,), np.dtype(np.complex64)),
+        ("fft", [((2, 3), COMPLEX), ((), FLOAT)], (5,), (2, 5), COMPLEX),
         ("scan", [((2, 3), INT)], ("sum", 1, False), (2, 3), INT),
         ("matmul", [((5, 1, 2, 3), FLOAT), ((4, 3, 6), FLOAT)], (), (5, 4, 2, 6), FLOAT),
         ("matmul_add", [((6,), FLOAT), ((2, 3), FLOAT), ((3, 6), FLOAT)], (2.0,), (2, 6), FLOAT),

@@ -10,7 +10,13 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scans import SCANS
 from tape.kernels.windowed import pooling_parameters
-from tape.program.native.functions import blas_number, kernel_number, loop_number, matmul_number
+from tape.program.native.functions import (
+    blas_number,
+    gufunc_number,
+    kernel_number,
+    loop_number,
+    matmul_number,
+)
 from tape.program.native.opcodes import (
     ARENA,
     FIELDS,
@@ -45,6 +51,7 @@ POOL = pooling_parameters((2, 3, 5), (2, 3), (2, 2), (1, 2), ((0, 0), (1, 1)), (
 CONV = convolution_parameters((2, 2, 3), (2, 2, 2), (2,), (1,), ((0, 0),), (1,), 1)
 STACK = (2, 2, 32, 64, -96, 0, 48, 96)  # two of two matrices; from a to a, b to b and c to c
 LOOP = (2, 2, 2, 3, 32, -48, 48, 8, 16, 24, 8, 24, 8)  # two of (2, 2) @ (2, 3): lengths, then strides
+STEPS = (48, 0, 0, 16, 8, 4, 16, 16, 8, 8, 8, 8, 8, 8, 8)  # of least squares: a matrix a time, one right side
 LETTERS = ord("N") | ord("T") << 8
 RIGHT_LETTERS = int.from_bytes(b"LUTN", "little")
 ROWS_BY_KIND = {
@@ -79,6 +86,12 @@ ROWS_BY_KIND = {
         "function": blas_number("sgesv"), "batch": 2, "n": 3, "columns": 2, "itemsize": 4, "a": REGISTER,
         "pivots": packed(REGISTERS, 128), "x": OUT,
     },
+    "gufunc": lambda: {
+        "function": gufunc_number("lstsq", "ddd->ddid"), "arguments": 7, "stops": 1,
+        "lengths": (2, 3, 2, 1, 2), "strides": STEPS,
+        "a": IN, "b": packed(INPUT, 160), "c": packed(INPUT, 208), "d": OUT,
+        "e": packed(OUTPUT, 96), "f": packed(OUTPUT, 112), "g": ARENA_AT,
+    },
     "kernel": lambda: {
         "kernel": kernel_number("max_pool_jvp"), "blas": 0, "dtype": FLOAT32, "parameters": POOL, "tasks": 2,
         "threads": 2, "x": packed(INPUT, 0), "y": IN, "z": IN, "out": OUT, "portion": 1,
@@ -98,12 +111,12 @@ ROWS_BY_KIND = {
     "sum_product": lambda: {
         "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
     },
-    "numpy_sum": lambda: {
+    "numpy_fold": lambda: {
         "function": number("add", "f", "f", "f"), "before": 2, "reduced": 3, "after": 4, "itemsize": 4,
-        "x": IN, "out": OUT,
+        "start": 0, "x": IN, "out": OUT,
     },
     "numpy_matmul": lambda: {
-        "function": matmul_number(8), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
+        "function": matmul_number(np.dtype(float)), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
     },
     "scan": lambda: {
         "kind": SCANS["linear"], "dtype": FLOAT32, "before": 2, "length": 3, "after": 4, "backwards": 1,
@@ -121,8 +134,8 @@ LOOPS = ("loop", "binding", "stacking", "state", "kept_state", "collected_state"
 """Rows that belong together: `tests.test_loop_instructions` has them."""
 KINDS = [name for name in FIELDS if name not in LOOPS]
 WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": [],
-           "potrf": ["x"], "trsm": ["x"]}  # fmt: skip
-OPERANDS = frozenset(["x", "y", "z", "out", "condition", "a", "b", "c", "pivots", "index", "so_far", "total"])
+           "potrf": ["x"], "trsm": ["x"], "gufunc": ["d", "e", "f", "g"]}  # fmt: skip
+OPERANDS = frozenset(["x", "y", "z", "out", "condition", *"abcdefg", "pivots", "index", "so_far", "total"])
 
 
 def operands(name):
@@ -211,7 +224,7 @@ def test_results_may_run_backwards_but_not_into_each_other(step):
             refused("unary", "stride_out", words="overlap", stride_out=closer, out=start)
 
 
-FREE = frozenset(["alpha", "beta", "expected"])  # they may be anything
+FREE = frozenset(["alpha", "beta", "expected", "start"])  # they may be anything
 HARMLESS = (
     ("ravel_index", "length"),
     ("blocks", "block"),
@@ -260,18 +273,18 @@ BAD = {
         ("y", {"stride_y": 8}),
     ],
     "cast": [
-        ("from", {"from": 5}), ("to", {"to": -1}), ("x", {"count": 57}),
+        ("from", {"from": 12}), ("to", {"to": -1}), ("to", {"from": 5, "to": 0}), ("x", {"count": 57}),
         ("out", {"from": FLOAT32, "to": FLOAT64, "count": 57}),
     ],
     "select": [
-        ("itemsize", {"itemsize": 2}), ("itemsize", {"itemsize": 0}), ("stride_x", {"stride_x": 16}),
+        ("itemsize", {"itemsize": 3}), ("itemsize", {"itemsize": 0}), ("stride_x", {"stride_x": 16}),
         ("stride_y", {"stride_y": -8}), ("condition", {"count": 9}),
     ],
     "load": [
-        ("itemsize", {"itemsize": 16}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
+        ("itemsize", {"itemsize": 3}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
         ("lengths", {"lengths": (-2, -3)}), ("lengths", {"lengths": 0}),
         ("strides", {"strides": WIDTH - 1}), ("strides", {"strides": WIDTH + 3}), ("ndim", {"ndim": 65}),
-        ("ndim", {"ndim": -1}), ("x", {"x": IN - 40}), ("strides", {"strides": (8, 4)}),
+        ("ndim", {"ndim": -1}), ("x", {"x": IN - 40}), ("strides", {"strides": (8, 2)}),
         ("lengths", {"lengths": (2**32, 2**32)}), ("x", {"strides": (8, 240)}),
         ("strides", {"strides": (2**62, 8)}), ("lengths", {"ndim": 0}),
     ],
@@ -324,12 +337,13 @@ BAD = {
         ("backwards", {"backwards": 2}), ("before", {"before": 0}), ("after", {"after": 0}),
         ("x", {"before": 5, "y": IN, "x": packed(INPUT, 288)}), ("out", {"out": packed(OUTPUT, 420)}),
     ],
-    "numpy_sum": [
-        ("function", {"function": lambda: number("add", "d", "d", "d")}), ("itemsize", {"itemsize": 2}),
-        ("function", {"itemsize": 8}), ("function", {"function": lambda: number("multiply", "f", "f", "f")}),
+    "numpy_fold": [
+        ("itemsize", {"function": lambda: number("add", "d", "d", "d")}), ("itemsize", {"itemsize": 2}),
+        ("itemsize", {"itemsize": 8}), ("function", {"function": lambda: number("equal", "f", "f", "?")}),
         ("function", {"function": lambda: number("sin", "f", "f")}), ("before", {"before": 0}),
+        ("function", {"function": lambda: matmul_number(np.dtype(float))}), ("function", {"function": 0}),
         ("after", {"after": 0}), ("x", {"reduced": 15}), ("out", {"reduced": 0, "after": 57}),
-        ("out", {"x": packed(OUTPUT, 92)}),
+        ("out", {"x": packed(OUTPUT, 92)}), ("reduced", {"reduced": 0, "start": -1}),
     ],
     "numpy_matmul": [
         ("function", {"function": lambda: blas_number("dgemm")}), ("function", {"function": 0}),
@@ -378,6 +392,22 @@ BAD = {
         ("x", {"parameters": (20, *POOL[1:]), "tasks": 20, "out": packed(ARENA, 0)}),
         ("out", {"x": packed(OUTPUT, 92)}), ("out", {"z": packed(OUTPUT, 64)}), ("y", {"dtype": FLOAT64,
          "y": packed(INPUT, 280)}), ("out", {"out": packed(OUTPUT, 484)}),
+    ],
+    "gufunc": [
+        ("function", {"function": lambda: blas_number("dgesv")}), ("function", {"function": 0}),
+        ("function", {"function": lambda: number("sin", "d", "d")}),
+        ("function", {"function": lambda: matmul_number(np.dtype(float))}),
+        ("arguments", {"function": lambda: gufunc_number("svd_s", "d->ddd")}),
+        ("arguments", {"arguments": 6}),
+        ("stops", {"stops": 0}), ("lengths", {"lengths": 0}), ("lengths", {"lengths": (0, 3, 2, 1, 2)}),
+        ("lengths", {"lengths": (2, 3, 2, 1, 3)}), ("lengths", {"lengths": (2, 3, 2, 0, 2)}),
+        ("lengths", {"lengths": (2**62, 3, 2, 1, 2), "strides": (0,) * 7 + STEPS[7:]}),
+        ("lengths", {"lengths": (1, 2**31, 2, 1, 2)}), ("strides", {"strides": STEPS[:14]}),
+        ("strides", {"lengths": (2, 3, 2, 2, 2)}), ("strides", {"strides": (*STEPS[:14], 16)}),
+        ("strides", {"strides": (-48, *STEPS[1:])}), ("strides", {"strides": (*STEPS[:6], 0, *STEPS[7:])}),
+        ("a", {"a": packed(INPUT, 424)}), ("b", {"b": packed(INPUT, 496)}), ("g", {"g": packed(ARENA, 1000)}),
+        ("d", {"a": packed(OUTPUT, 88)}), ("d", {"e": packed(OUTPUT, 88)}), ("e", {"f": packed(OUTPUT, 108)}),
+        ("d", {"b": OUT}), ("e", {"c": packed(OUTPUT, 104)}), ("f", {"f": packed(OUTPUT, 510)}),
     ],
     "scatter_add": [
         ("dtype", {"dtype": INT64}), ("total", {"index": packed(OUTPUT, 72)}), ("total", {"length": 29}),

@@ -117,6 +117,15 @@ def _triangular(a, b):
     return tape.ops.linalg.solve_triangular(np.swapaxes(factor, -1, -2), half)
 
 
+def _factored(a):
+    def loss(a):
+        values, vectors = np.linalg.eigh(a)
+        q, r = np.linalg.qr(a[..., 1:])
+        return np.sum(values * vectors[..., 0]) + np.sum(q) + np.sum(r**2) + np.sum(np.linalg.det(a))
+
+    return tape.grad(loss)(a), np.linalg.svd(a), np.linalg.slogdet(a)
+
+
 def _running(x):
     return tape.grad(lambda x: np.sum(np.cumprod(x, axis=1) * np.cumsum(x, axis=0)))(x)
 
@@ -176,6 +185,9 @@ def subjects():
         (_solve, (np.eye(3) * 3 + draw(2, 3, 3), draw(2, 3, 2))),
         (_triangular, (np.eye(3) * 9 + draw(3, 3), draw(2, 3, 1))),
         (_triangular, ((np.eye(3) * 9 + draw(2, 3, 3)).astype(np.float32), draw(3, 2, dtype=np.float32))),
+        (_factored, (np.diag([3.0, 6.0, 9.0]) + draw(3, 3),)),
+        (_factored, (np.diag([3.0, 6.0, 9.0]) + draw(2, 3, 3, dtype=np.float32),)),
+        (lambda a, b: tape.ops.linalg.expm(np.linalg.lstsq(a, b)[0][:2]), (draw(5, 3), draw(5, 2))),
         (_running, (draw(3, 4),)),
         (lambda x, y: np.concatenate([x.T, y[::-1, ::2]], axis=1) * 2, (draw(3, 4), draw(4, 6))),
         (lambda x, y: np.max(x @ y, axis=1) + np.sum(y), (draw(3, 4, 2), draw(3, 2, 2))),

@@ -7,8 +7,6 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tape.interpreters.batching import Lanes
-from tape.transforms.loops.operation import STEPS
 from tests.test_loops import assert_alike
 
 
@@ -195,32 +193,6 @@ def test_steps_that_do_something_else_each_time_are_refused():
     f = tape.compile(lambda x: tape.while_loop(lambda v: v < 3, lambda v: v + rng.random(), x))
     with pytest.raises(errors.UnsupportedError, match="something else each time"):
         f(0.0)
-
-
-def test_a_batch_whose_elements_take_different_numbers_of_steps():
-    """An error, and no numbers of another loop."""
-    found = []
-
-    def f(x):
-        with tape.Trace() as trace:
-            shrunk(trace.param(x), 0.5)
-            found.extend(node for node in trace.nodes if node.op is STEPS)
-        return x
-
-    tape.compile(f)(7.0)
-    (node,) = found
-    with Lanes(2) as lanes:
-        operands = [
-            lanes.batch(np.array([x, x])) if np.ndim(x) == 0 else x for x in map(plain, node.operands)
-        ]
-        with pytest.raises(errors.UnsupportedError, match="another number of steps"):
-            STEPS(*operands, **node.attrs)
-
-
-def plain(value):
-    while isinstance(value, tape.Var):
-        value = value.node.value
-    return value
 
 
 def test_threads_run_one_loop_at_once():

@@ -119,6 +119,7 @@ class Interceptor(Interpreter):
     is_busy = False
     computes_plainly = False  # whether no program records the plain arrays of the code inside
     is_constant = False  # whether results have no derivative
+    sees_batches = False  # whether it is asked about operations on batches from outside, too
 
     def __enter__(self) -> Any:
         self.level = next_level()
@@ -149,6 +150,15 @@ class Interceptor(Interpreter):
     def resolve(self, var: Any) -> Any:
         """Map a Var from outside to its value inside."""
         return var
+
+    def check_write(self, var: Any) -> None:
+        """Check that the code inside may write to a Var.
+
+        Raises
+        ------
+        InPlaceError
+            If it may not.
+        """
 
 
 # ---- which one -------------------------------------------------------------------------------------
@@ -204,16 +214,21 @@ def _innermost_while_open(operands: Sequence[Any]) -> Any:
             is_batched = is_batched or trace.is_batch
             if trace.level > level:
                 found, level = trace, trace.level
-    over = None if is_batched else interceptor(level)
+    over = interceptor(level, of_batches=is_batched)
     return over if over is not None or not is_clear else found
 
 
-def interceptor(level: int) -> Interceptor | None:
-    """Return the innermost interceptor of this thread that is deeper than a level, and not busy."""
+def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
+    """Return the innermost interceptor of this thread that is deeper than a level, and not busy.
+
+    With ``of_batches`` it is one that sees batches.
+    """
     for interpreter in reversed(_stack.interpreters):
         if interpreter.level <= level:
             return None
         if isinstance(interpreter, Interceptor) and not interpreter.is_busy:
+            if of_batches and not interpreter.sees_batches:
+                continue
             return interpreter
     return None
 

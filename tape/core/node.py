@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
 from tape import errors
 from tape.core.sites import Place, Site
 from tape.kernels.accumulate import Scattered
@@ -195,6 +197,7 @@ class Handle:
     is_traced: ClassVar[bool] = (
         False  # whether a program computes this anew: see `tape.program.record.traced`
     )
+    is_batch: ClassVar[bool] = False  # whether it stands for several values: see `tape.interpreters.batching`
 
     def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
         self.trace_ref = trace_ref
@@ -230,10 +233,40 @@ def snapshot(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The array below all nesting."""
+    """The array below all nesting; of a batch, the first one, from which shapes and dtypes can be read."""
+    while isinstance(value, Handle):
+        if value.is_batch:
+            return _first(plain(value.node.value))
+        value = value.node.value
+    return value
+
+
+def _first(values: Any) -> Any:
+    if isinstance(values, tuple):  # several results
+        return type(values)(map(_first, values))
+    return values[0] if len(values) else np.zeros(values.shape[1:], values.dtype)[()]
+
+
+def plain_batch(value: Any) -> Any:
+    """The array below all nesting; of a batch all of them, with an axis in front for each batch."""
     while isinstance(value, Handle):
         value = value.node.value
     return value
+
+
+def untraced(value: Any) -> Any:
+    """The array below all traces; of a batch, a batch of these."""
+    if not isinstance(value, Handle):
+        return value
+    below = untraced(value.node.value)
+    return value.trace.batch(below) if value.is_batch else below  # type: ignore[attr-defined]
+
+
+def batch_below(value: Any) -> Any:
+    """The batch that a handle is, or that stands below its traces; None if there is none."""
+    while isinstance(value, Handle) and not value.is_batch:
+        value = value.node.value
+    return value if isinstance(value, Handle) else None
 
 
 def traced(value: Any) -> Any:

@@ -157,6 +157,7 @@ class Op:
         self.taylor = taylor
         self.batch = batch
         self.lower = lower
+        self.is_constant = False
         self._constant: Op | None = None
         self._calls: dict[Any, Call] = {}  # by which operands are active, and by static arguments
         complete(self, linear)
@@ -232,6 +233,7 @@ class Op:
         if self._constant is None:
             same = ("name", "batch", "lower", "explains_errors", "data_dependent")
             self._constant = Op(self.forward, **{key: getattr(self, key) for key in same})
+            self._constant.is_constant = True
         return self._constant
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.node import Handle, plain, snapshot
+from tape.core.node import Handle, plain_batch, snapshot
 from tape.core.results import Results, pack, unpack
 from tape.core.trace import Trace
 
@@ -137,7 +137,7 @@ def _is_on(trace: Trace, value: Any, rule: str) -> bool:
     """Whether a rule's result depends on what the rule is linear in; otherwise it can only be zero."""
     if isinstance(value, Handle) and value.trace_ref is trace.ref:
         return True
-    if value is not None and np.any(plain(value)):
+    if value is not None and np.any(plain_batch(value)):
         raise errors.UnsupportedError(
             f"{rule} returned {errors.describe(value)}, which does not depend on its first argument: it is "
             "not linear and has no transpose. Compute with that argument in NumPy calls, or declare both"

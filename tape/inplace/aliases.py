@@ -135,9 +135,9 @@ class Stale(Node):
         self._refuse()
 
 
-def is_array(handle: Handle) -> bool:
+def is_array(handle: Any) -> bool:
     """Return whether a handle holds an array, which can be written to; scalars cannot."""
-    return isinstance(plain(handle.node.value), np.ndarray)
+    return handle.is_array if handle.is_batch else isinstance(plain(handle.node.value), np.ndarray)
 
 
 def note_view(trace: Recording, view: Handle, viewed: Handle) -> None:
@@ -227,7 +227,7 @@ def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:
 def memory_of(handle: Handle) -> np.ndarray:
     """Return an array with the memory layout of NumPy's: its strides, and the memory it shares."""
     share = share_of(handle)
-    return plain(handle.node.value) if share is None else share.where
+    return plain(handle) if share is None else share.where
 
 
 def are_related(x: Any, y: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
+from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Handle, plain
 from tape.core.operands import FAST, other_operand
 from tape.inplace.aliases import Family, Share, Stale, is_array, memory_of, settle, share_of
@@ -115,7 +116,7 @@ def augmented(
     """
 
     def method(self: Any, other: Any) -> Any:
-        if self.trace.is_batch or not is_array(self):
+        if not is_array(self):
             return NotImplemented  # scalars are immutable: Python binds the name to the sum
         kind, stands_for = type(other), None
         if kind not in FAST and kind is not np.ndarray:
@@ -137,12 +138,15 @@ def augmented(
 def writing(x: Any) -> Iterator[None]:
     """Check that a handle can be written to; if the write fails, undo what was recorded for it."""
     trace = x.trace
-    if trace.is_batch:
-        raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
     if not is_array(x):
         raise errors.InPlaceError(
             f"{x!r} is a number, which cannot be written to, as in NumPy. Assign a new value: x = ..."
         )
+    if OPEN and (over := interceptor(trace.level, of_batches=x.is_batch)) is not None:
+        over.check_write(x)
+    if x.is_batch:
+        yield
+        return
     if trace.views:
         settle(trace)
     nodes = trace.nodes
@@ -209,6 +213,9 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
             f"{x!r} was to be written to inside of a function that is differentiated or run again on its "
             "own, where it comes from outside. Write to a copy() of it there"
         )
+    if x.is_batch:
+        x.write(new)
+        return
     new = _laid_out_as(x, new)
     share = x.share
     if share is None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from tape import errors, ops
 from tape.core import interpreter
-from tape.core.interpreter import Interpreter
-from tape.core.node import Handle, Leaf
+from tape.core.interpreter import Interpreter, recorder
+from tape.core.node import Handle, Leaf, plain
+from tape.core.results import Results, unpack
+from tape.core.table import INTERNAL
 from tape.core.var import Var
 
 
@@ -46,6 +48,7 @@ class Lanes(Interpreter):
         self.size = size
         self.level = interpreter.next_level()
         self.ref = weakref.ref(self)
+        self.around: list[Any] = []  # what is open of `tape.interpreters.choosing`
 
     def __repr__(self) -> str:
         return f"<a batch of {self.size}>"
@@ -59,24 +62,47 @@ class Lanes(Interpreter):
 
     def batch(self, values: Any) -> Batch:
         """Values along the first axis of an array or Var, as one."""
-        return Batch(self.ref, -1, Leaf(values, False, None))  # type: ignore[arg-type]
+        return Batch(self.ref, -1, self.leaf(values))
+
+    def leaf(self, values: Any) -> Leaf:
+        """The node of a batch of these values."""
+        leaf = Leaf(values, False, None)
+        for region in self.around:
+            region.note(leaf)
+        return leaf
+
+    def input(self, value: Any) -> Batch:
+        """A value that is the same for all elements, as a batch of it."""
+        return self.batch(self.values(value))
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value is a batch of these."""
+        return isinstance(value, Handle) and value.trace_ref is self.ref
 
     def values(self, result: Any) -> Any:
         """The values of a batch, along the first axis; of anything else, as often as there are lanes."""
-        if isinstance(result, Handle) and result.trace_ref is self.ref:
+        if self.owns(result):
             return result.node.value
         return ops.broadcast_to(result, (self.size, *np.shape(result)))
 
     def process(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run the batch rule of an operation; without one, run the operation once for each element."""
-        is_batched = [isinstance(x, Handle) and x.trace_ref is self.ref for x in operands]
+        if op.is_constant:  # its rule for batches may call operations that are not
+            with INTERNAL["no_grad"]():
+                return self._processed(op, operands, attrs)
+        return self._processed(op, operands, attrs)
+
+    def _processed(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        is_batched = [self.owns(x) for x in operands]
         raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
         result = NotImplemented
         if op.batch is not None:
             result = op.batch(op, raw, is_batched, attrs, self.size)
         if result is NotImplemented:
             result = self._one_by_one(op, raw, is_batched, attrs)
-        return self.batch(result)
+        batch = self.batch(result)
+        _note_memory(batch, op, operands, is_batched, attrs)
+        return batch
 
     def _one_by_one(
         self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
@@ -85,32 +111,37 @@ class Lanes(Interpreter):
             raise errors.UnsupportedError(
                 f"{op.name} has no rule for batches, and cannot run on an empty one"
             )
-        return ops.stack(
-            [
-                op(*(x[i] if inside else x for x, inside in zip(operands, is_batched, strict=True)), **attrs)
-                for i in range(self.size)
-            ]
-        )
+
+        def one(elements: Sequence[Any]) -> Any:
+            given = iter(elements)
+            return op(*[next(given) if each else x for x, each in pairs], **attrs)
+
+        pairs = list(zip(operands, is_batched, strict=True))
+        values = [x for x, each in pairs if each]
+        if recorder() is not None:
+            return INTERNAL["each"](op.name, one, values)  # a loop of the program
+        found = [unpack(one([x[i] for x in values])) for i in range(self.size)]
+        columns = [ops.stack(column) for column in zip(*found, strict=True)]
+        return columns[0] if len(columns) == 1 else Results(columns)
 
 
 _ON_SHAPES = frozenset(
-    {
-        np.shape,
-        np.ndim,
-        np.size,
-        np.full_like,
-        np.result_type,
-        np.can_cast,
-        np.iscomplexobj,
-        np.isrealobj,
-    }
+    {np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj}
 )
 
 
 class Batch(Var):
     """A handle to values of which every operation sees one; they are made by `Lanes`."""
 
-    __slots__ = ()
+    __slots__ = ("family", "has_any_layout", "is_array")
+
+    is_batch = True
+
+    def __init__(self, trace_ref: Any, id: int, node: Any) -> None:
+        super().__init__(trace_ref, id, node)
+        self.is_array = self.ndim > 0  # and no number
+        self.has_any_layout = False  # in NumPy the memory of an element may be in another order
+        self.family = _Family([weakref.ref(self)])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,32 +162,136 @@ class Batch(Var):
         return f"Batch({self.dtype}{list(self.shape)}, {len(self.node.value)} values)"
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in _ON_SHAPES:  # questions about one value, and arrays shaped like it
+        if func in _ON_SHAPES:  # questions about one value
             one = np.empty(self.shape, self.dtype)
             return func(*(one if a is self else a for a in args), **kwargs)
         if func in (np.array_equal, np.allclose):
             self.__bool__()
         return super().__array_function__(func, types, args, kwargs)
 
+    def again(self) -> Batch:
+        """Another handle to the same values, which stay there when this one is written to."""
+        values = self.node.value
+        if not isinstance(values, Handle):
+            return super().again()
+        leaf = Leaf(values.again(), False, None)
+        for region in cast("Lanes", self.trace).around:
+            if region.is_inside(self):
+                region.note(leaf)
+        return Batch(self.trace_ref, self.id, leaf)
+
+    def write(self, new: Batch) -> None:
+        """Write other values over these, with the effect on views as in NumPy.
+
+        The memory of values is never written: snapshots, and arrays that users gave, stay what they are.
+
+        Raises
+        ------
+        InPlaceError
+            If the values are read-only, or these have no derivative and the new ones have one.
+        """
+        values, lanes = self.node.value, cast("Lanes", self.trace)
+        if self.family.is_uncertain:
+            raise errors.InPlaceError(
+                f"{self!r} was to be written to, and it depends on the layout in memory whether others are "
+                "views of it: of reshape of what arrays and slices have read. Write to a copy()"
+            )
+        is_recorded = isinstance(values, Handle)
+        if not is_recorded and (not values.flags.writeable or isinstance(new.node.value, Handle)):
+            raise errors.InPlaceError(
+                f"{self!r} cannot be written to: its values are read-only, or they are not differentiated "
+                "and what is written is. Write to a copy(), or to np.zeros_like(v) of a v that is "
+                "differentiated"
+            )
+        together = [batch for ref in self.family if (batch := ref()) is not None]
+        if len(together) == 1:
+            self.node = lanes.leaf(new.node.value)
+        elif is_recorded:
+            values[...] = new.node.value  # and views of it follow
+            for batch in together:
+                batch.node = lanes.leaf(batch.node.value)
+        else:
+            moved = _moved([batch.node.value for batch in together])
+            moved[[x is self for x in together].index(True)][...] = new.node.value
+            for batch, value in zip(together, moved, strict=True):
+                batch.node = lanes.leaf(value)
+
     def item(self, *index: int) -> NoReturn:
         """Refuse: there are several values."""
-        self._scalar("item")
+        self._scalar("item()")
 
     def _scalar(self, target: str) -> NoReturn:
+        self._refuse(target, "Compute with it as it is")
+
+    def _refuse(self, target: str, instead: str) -> NoReturn:
         raise errors.ConversionError(
-            f"{target} of {self!r}: there are several values. Do without in what is swept as a batch"
+            f"{target} of {self!r}: it stands for several values, one for each element of a batch. {instead}"
         )
 
     def __index__(self) -> NoReturn:
-        self._scalar("int")
+        self._refuse("an index", "Write tape.ops.getitem(array, i) for array[i]")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._scalar("an array")
+        self._refuse(
+            "a plain array",
+            "Use NumPy's functions on it, or tape.ops.getitem(array, i) for array[i]; to write it into an "
+            "array, make that by np.zeros_like, or with like=, from something in the batch",
+        )
 
     def __bool__(self) -> NoReturn:
-        raise errors.ConversionError(
-            f"the truth of {self!r}: its values would choose different branches. Use np.where"
-        )
+        self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")
+
+
+class _Family(list["weakref.ref[Batch]"]):
+    """The batches that share memory."""
+
+    is_uncertain = False  # whether that depends on their layout in memory, which is not known
+
+
+def _note_memory(
+    batch: Batch, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
+) -> None:
+    """Note what the result of an operation shares memory with, if one element were given in place of all."""
+    index = attrs.get("index", ())
+    if op.view is None or not is_batched[0] or not operands[0].is_array:
+        return
+    first = operands[0]
+    batch.has_any_layout = first.has_any_layout
+    if index and len(operands) > 1:
+        batch.has_any_layout |= any(part is None or part is ... or isinstance(part, slice) for part in index)
+    if not batch.ndim:  # reading at integers gives a number, all other ways an array
+        batch.is_array = ... in index if "index" in attrs else True
+    result, values = batch.node.value, first.node.value
+    if isinstance(result, Handle):
+        shares = result is values or result.share is not None
+    else:
+        shares = _owner(result) is _owner(values)
+    is_uncertain = "shape" in attrs and (first.has_any_layout or not _is_contiguous(plain(first)))
+    if batch.is_array and (shares or is_uncertain):
+        first.family.is_uncertain |= is_uncertain
+        first.family.append(weakref.ref(batch))
+        batch.family = first.family
+
+
+def _is_contiguous(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
+
+
+def _owner(array: Any) -> Any:
+    """Return the array that an array is a view of, or itself; None for a Var."""
+    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if isinstance(array, np.ndarray) else None
+
+
+def _moved(views: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the same views of a copy of the array that they are views of."""
+    owner = _owner(views[0])
+    start, memory = owner.__array_interface__["data"][0], owner.ravel(order="K").copy()
+    return [
+        np.ndarray(v.shape, v.dtype, memory, v.__array_interface__["data"][0] - start, v.strides)
+        for v in views
+    ]
 
 
 def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,12 +10,58 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import FLOAT32, FLOAT64, INT32, INT64
-from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64s, pointer_to
+from tape.kernels.folds import DTYPE_CODES, FLOAT32, FLOAT64, INT32, INT64
+from tape.kernels.pointers import float32s, float64s, int8s, int16s, int32s, int64s, pointer_to
 from tape.kernels.vectors import choose, lanes, load, spread, store
+
+INT8, INT16, UINT8, UINT16, UINT32, UINT64, FLOAT16 = range(len(DTYPE_CODES), len(DTYPE_CODES) + 7)
+_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64)
+CAST_CODES = {
+    **DTYPE_CODES,
+    **{np.dtype(kind): INT8 + k for k, kind in enumerate((*_NARROW, np.float16))},
+}
+"""What `cast` calls the dtypes it knows: those of other kernels, and more."""
+CAST_ITEMSIZES = np.array([dtype.itemsize for dtype in CAST_CODES])
+"""By code."""
+
+_CASTS = {
+    *[(source, target) for source in DTYPE_CODES for target in DTYPE_CODES],
+    *[(np.dtype(kind), np.dtype(np.int64)) for kind in _NARROW],
+    *[(np.dtype(np.int64), np.dtype(kind)) for kind in _NARROW],
+    *[
+        (np.dtype(source), np.dtype(target))
+        for source, target in (
+            ("u8", "f8"), ("u8", "f4"), ("f8", "u8"), ("f2", "f4"), ("f4", "f2"), ("f8", "f2"),
+        )
+    ],
+}  # fmt: skip
+
+
+def has_cast(source: Any, target: Any) -> bool:
+    """Whether `cast` converts between these dtypes.
+
+    All others of `CAST_CODES` are converted in steps, by way of int64 or of a wider float: see
+    `tape.program.ir.conversions`.
+
+    Parameters
+    ----------
+    source, target : numpy.dtype
+        Any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.kernels.convert import has_cast
+    >>> half, single, byte = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.int8)
+    >>> has_cast(half, single), has_cast(byte, half)
+    (True, False)
+    """
+    return (source, target) in _CASTS
 
 
 @inner
@@ -25,13 +71,17 @@ def cast(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untype
     Parameters
     ----------
     source_dtype, out_dtype : int64
-        Of `DTYPE_CODES`. Everything but zero is True as a bool, and every byte of bools but zero is 1.
+        Of `CAST_CODES`, a pair for which `has_cast` is true. Everything but zero is True as a bool, and every byte of bools but zero is 1.
     source, out : int64
         Addresses of ``count`` elements.
     count : int64
         How many.
     """
-    if source_dtype == FLOAT64:
+    if source_dtype >= INT8:
+        _cast_from_others(source_dtype, out_dtype, source, count, out)
+    elif out_dtype >= INT8:
+        _cast_to_others(source_dtype, out_dtype, source, count, out)
+    elif source_dtype == FLOAT64:
         _cast_from(float64s(source), out_dtype, count, out)
     elif source_dtype == FLOAT32:
         _cast_from(float32s(source), out_dtype, count, out)
@@ -72,6 +122,130 @@ def _caster(read: Callable[..., Any]) -> Callable[..., None]:
     return cast_from
 
 
+@inner
+def _cast_from_others(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untyped-def]
+    if source_dtype == FLOAT16:
+        halves, floats = int16s(source), int32s(out)
+        for i in range(count):
+            floats[i] = _bits_of_half(halves[i])
+    elif source_dtype == UINT64 and out_dtype == FLOAT64:
+        _convert(_uint64s(source), float64s(out), count)
+    elif source_dtype == UINT64 and out_dtype == FLOAT32:
+        _convert(_uint64s(source), float32s(out), count)
+    elif source_dtype == INT8:
+        _convert(int8s(source), int64s(out), count)
+    elif source_dtype == INT16:
+        _convert(int16s(source), int64s(out), count)
+    elif source_dtype == UINT8:
+        _convert(_uint8s(source), int64s(out), count)
+    elif source_dtype == UINT16:
+        _convert(_uint16s(source), int64s(out), count)
+    elif source_dtype == UINT32:
+        _convert(_uint32s(source), int64s(out), count)
+    else:
+        _convert(int64s(source), int64s(out), count)
+
+
+@inner
+def _cast_to_others(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untyped-def]
+    if out_dtype == FLOAT16:
+        halves = int16s(out)
+        if source_dtype == FLOAT64:
+            doubles = float64s(source)
+            for i in range(count):
+                halves[i] = _half_of(_rounded_to_odd(doubles[i]))
+        else:
+            floats = int32s(source)
+            for i in range(count):
+                halves[i] = _half_of(floats[i])
+    elif source_dtype == FLOAT64:
+        doubles, integers = float64s(source), int64s(out)
+        for i in range(count):
+            x = doubles[i]
+            integers[i] = np.int64(x) if x < _BEYOND else np.int64(x - _BEYOND) ^ _TOP
+    elif out_dtype == INT8 or out_dtype == UINT8:
+        _convert(int64s(source), int8s(out), count)
+    elif out_dtype == INT16 or out_dtype == UINT16:
+        _convert(int64s(source), int16s(out), count)
+    elif out_dtype == UINT32:
+        _convert(int64s(source), int32s(out), count)
+    else:
+        _convert(int64s(source), int64s(out), count)
+
+
+@inner
+def _convert(x, out, count):  # type: ignore[no-untyped-def]
+    for i in range(count):
+        out[i] = x[i]
+
+
+_uint8s, _uint16s, _uint32s, _uint64s = map(
+    pointer_to, (types.uint8, types.uint16, types.uint32, types.uint64)
+)
+_BEYOND, _TOP = 2.0**63, np.int64(-(2**63))
+_MAGIC = np.float32(2.0**112)  # brings the exponent of a half to that of a float
+_HALF_TOO_LARGE = np.int32((127 + 16) << 23)  # the bits of the first float with an exponent that halves lack
+_HALF_NORMAL = np.int32(113 << 23)  # the bits of the least half that is not subnormal
+_DENORMAL = np.int32(((127 - 15) + (23 - 10) + 1) << 23)
+
+
+@intrinsic
+def _as_float(typing_context, bits):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        return builder.bitcast(values[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@intrinsic
+def _as_bits(typing_context, number):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        return builder.bitcast(values[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@inner
+def _bits_of_half(half):  # type: ignore[no-untyped-def]
+    """The bits of the float that a half, given by its bits, is."""
+    bits = np.int32(half)
+    magnitude = _as_bits(_as_float(np.int32((bits & np.int32(0x7FFF)) << 13)) * _MAGIC)
+    if bits & np.int32(0x7C00) == np.int32(0x7C00):
+        magnitude = np.int32(magnitude | np.int32(0x7F800000))
+    return np.int32(magnitude | np.int32((bits & np.int32(0x8000)) << 16))
+
+
+@inner
+def _half_of(bits):  # type: ignore[no-untyped-def]
+    """The bits of the half next to a float, given by its bits; of two, the even one.
+
+    The method is F. Giesen's, ``float_to_half_fast3_rtne``.
+    """
+    magnitude = np.int32(bits & np.int32(0x7FFFFFFF))
+    sign = np.int32((bits >> 16) & np.int32(0x8000))
+    if magnitude >= _HALF_TOO_LARGE:
+        payload = np.int32(0x7C00 | ((magnitude >> 13) & 0x3FF) | 0x200)
+        half = payload if magnitude > np.int32(0x7F800000) else np.int32(0x7C00)
+    elif magnitude < _HALF_NORMAL:  # the addition rounds
+        half = np.int32(_as_bits(_as_float(magnitude) + _as_float(_DENORMAL)) - _DENORMAL)
+    else:
+        is_odd = np.int32((magnitude >> 13) & np.int32(1))
+        half = np.int32((magnitude - np.int32((127 - 15) << 23) + np.int32(0xFFF) + is_odd) >> 13)
+    return np.int16(half | sign)
+
+
+@inner
+def _rounded_to_odd(number):  # type: ignore[no-untyped-def]
+    """The bits of a float next to a number; if they differ, the odd one, so that rounding again is right."""
+    single = np.float32(number)
+    bits = _as_bits(single)
+    if np.float64(single) != number:
+        if abs(np.float64(single)) > abs(number):
+            bits = np.int32(bits - np.int32(1))
+        bits = np.int32(bits | np.int32(1))
+    return bits
+
+
 _cast_from = _caster(inner(lambda number: number))
 _cast_from_bool = _caster(inner(lambda byte: byte != 0))
 
@@ -83,7 +257,7 @@ def select(itemsize, condition, x, x_stride, y, y_stride, count, out):  # type: 
     Parameters
     ----------
     itemsize : int64
-        One of `COPY_ITEMSIZES`.
+        One of `tape.kernels.copies.COPY_ITEMSIZES`.
     condition : int64
         Address of ``count`` bools.
     x, y : int64
@@ -99,6 +273,10 @@ def select(itemsize, condition, x, x_stride, y, y_stride, count, out):  # type: 
         _select64(condition, x, x_stride, y, y_stride, count, out)
     elif itemsize == 4:
         _select32(condition, x, x_stride, y, y_stride, count, out)
+    elif itemsize == 2:
+        _select16(condition, x, x_stride, y, y_stride, count, out)
+    elif itemsize == 16:
+        _select_pairs(int8s(condition), x, x_stride, y, y_stride, count, out)
     else:
         _select8(condition, x, x_stride, y, y_stride, count, out)
 
@@ -143,4 +321,17 @@ def _selector(kind: Any) -> Callable[..., None]:
     return choose_all
 
 
-_select64, _select32, _select8 = map(_selector, (types.int64, types.int32, types.int8))
+_select64, _select32, _select16, _select8 = map(
+    _selector, (types.int64, types.int32, types.int16, types.int8)
+)
+
+
+@inner
+def _select_pairs(chosen, x, x_stride, y, y_stride, count, out):  # type: ignore[no-untyped-def]
+    xs, ys, outs = int64s(x), int64s(y), int64s(out)
+    x_step, y_step = x_stride >> 3, y_stride >> 3
+    one, two, other, another = xs[0], xs[1], ys[0], ys[1]  # before anything is written in their place
+    for i in range(count):
+        p, q = (xs[i * x_step], xs[i * x_step + 1]) if x_step else (one, two)
+        r, s = (ys[i * y_step], ys[i * y_step + 1]) if y_step else (other, another)
+        outs[2 * i], outs[2 * i + 1] = (p, q) if chosen[i] else (r, s)

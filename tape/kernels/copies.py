@@ -14,9 +14,9 @@ from numba import types
 
 from tape.kernels import vectors
 from tape.kernels._jit import inner
-from tape.kernels.pointers import int8s, int32s, int64_at, int64s, pointer_to, set_int64
+from tape.kernels.pointers import int8s, int16s, int32s, int64_at, int64s, pointer_to, set_int64
 
-COPY_ITEMSIZES = (1, 4, 8)
+COPY_ITEMSIZES = (1, 2, 4, 8, 16)
 """Sizes of elements there are copies for, in bytes."""
 
 _WIDTH = vectors.VECTOR_BYTES
@@ -122,12 +122,17 @@ def copy_plane(  # type: ignore[no-untyped-def]
         rows, columns = 1, rows * columns
     if out_step == itemsize and source_step == itemsize:
         _copy_rows(source, source_row, out, out_row, rows, columns * itemsize)
-    elif out_step == itemsize and source_step == 0:
+    elif out_step == itemsize and source_step == 0 and itemsize != 16:
         _fill_rows(itemsize, source, source_row, out, out_row, rows, columns * itemsize)
     elif itemsize == 8:
         _copy_plane64(source, source_row, source_step, out, out_row, out_step, rows, columns)
     elif itemsize == 4:
         _copy_plane32(source, source_row, source_step, out, out_row, out_step, rows, columns)
+    elif itemsize == 2:
+        _copy_plane16(source, source_row, source_step, out, out_row, out_step, rows, columns)
+    elif itemsize == 16:  # halves of elements
+        _copy_plane64(source, source_row, source_step, out, out_row, out_step, rows, columns)
+        _copy_plane64(source + 8, source_row, source_step, out + 8, out_row, out_step, rows, columns)
     else:
         _copy_plane8(source, source_row, source_step, out, out_row, out_step, rows, columns)
 
@@ -225,6 +230,7 @@ def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type:
             else:
                 for place in range(size):
                     y[place] = word
+                    word >>= 8
             source += source_row
             out += out_row
 
@@ -236,6 +242,8 @@ def _word(itemsize, source):  # type: ignore[no-untyped-def]
         return int64s(source)[0]
     if itemsize == 4:
         return (np.int64(int32s(source)[0]) & 0xFFFFFFFF) * 0x100000001
+    if itemsize == 2:
+        return (np.int64(int16s(source)[0]) & 0xFFFF) * 0x1000100010001
     return (np.int64(int8s(source)[0]) & 0xFF) * 0x101010101010101
 
 
@@ -258,4 +266,6 @@ def _plane_copier(kind: Any) -> Callable[..., None]:
     return copy
 
 
-_copy_plane64, _copy_plane32, _copy_plane8 = map(_plane_copier, (types.int64, types.int32, types.int8))
+_copy_plane64, _copy_plane32, _copy_plane16, _copy_plane8 = map(
+    _plane_copier, (types.int64, types.int32, types.int16, types.int8)
+)

@@ -19,9 +19,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import FLOAT64
+from tape.kernels.folds import BOOL, DTYPE_CODES, FLOAT64, INT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.kernels.pointers import float32s, float64s, int32s, int64_at, int64s, pointer_to
+from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64_at, int64s, pointer_to
 
 _SOME = 256  # places that are checked before any of them is used
 
@@ -79,6 +79,10 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
         return _take64(source, length, row_items, int64s(index), count, before, out)
     if itemsize == 4:
         return _take32(source, length, row_items, int64s(index), count, before, out)
+    if itemsize == 2:
+        return _take16(source, length, row_items, int64s(index), count, before, out)
+    if itemsize == 16:
+        return _take64(source, length, 2 * row_items, int64s(index), count, before, out)
     return _take8(source, length, row_items, int64s(index), count, before, out)
 
 
@@ -119,7 +123,7 @@ def _taker(kind: Any) -> Callable[..., bool]:
     return copy
 
 
-_take64, _take32, _take8 = map(_taker, (types.int64, types.int32, types.int8))
+_take64, _take32, _take16, _take8 = map(_taker, (types.int64, types.int32, types.int16, types.int8))
 
 
 @inner
@@ -179,9 +183,13 @@ def _put_rows(blas, dtype, parameters, start, stop, total, values, index, worksp
     positions = int64s(index)
     if not _fits(positions, count, length):
         return 0
-    if dtype == FLOAT64:
+    if dtype == FLOAT64 or dtype == INT64:  # noqa: SIM109
         return _write_rows(
             int64s(total), int64s(values), positions, start, stop, length, row_items, count, int64s(out)
+        )
+    if dtype == BOOL:
+        return _write_rows(
+            int8s(total), int8s(values), positions, start, stop, length, row_items, count, int8s(out)
         )
     return _write_rows(
         int32s(total), int32s(values), positions, start, stop, length, row_items, count, int32s(out)
@@ -214,6 +222,10 @@ def _needs(parameters: Sequence[int]) -> Needs:
 
 KERNELS = {
     "put_rows": Kernel(
-        _put_rows, dict.fromkeys(("before", "length", "row", "count"), 1), _needs, indices=(2,)
+        _put_rows,
+        dict.fromkeys(("before", "length", "row", "count"), 1),
+        _needs,
+        indices=(2,),
+        dtypes=tuple(DTYPE_CODES.values()),
     ),
 }

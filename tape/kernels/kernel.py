@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tape.kernels._jit import inner
+from tape.kernels.folds import FLOAT32, FLOAT64
 
 
 class Needs(NamedTuple):
@@ -49,8 +50,8 @@ class Kernel:
     ----------
     function : callable
         Made by `tape.kernels._jit.inner`, of the arguments ``(blas, dtype, parameters, start, stop, x, y, z,
-        workspace, out)``, all int64: the address of a function of BLAS; the code of the dtype of operands
-        and result, float64 or float32, in `tape.kernels.folds.DTYPE_CODES`; the address of the
+        workspace, out)``, all int64: the address of a function of BLAS, or of a routine of NumPy's; the
+        code of the dtype of operands and result in `tape.kernels.folds.DTYPE_CODES`; the address of the
         parameters, int64 each; tasks ``start`` to ``stop``, of which there may be none; the addresses of
         operands, workspace and result, C-contiguous. It returns 1, or 0 if there is no result, such as for
         an index out of range: the operations are then run in Python, which says what is wrong.
@@ -63,6 +64,14 @@ class Kernel:
         The function of BLAS, without its first letter; empty for none.
     indices : tuple of int
         Which operands are int64.
+    sorting : str
+        NumPy's routine, one of `tape.program.native.routines.ROUTINES`; empty for none.
+    dtypes : tuple of int
+        The dtypes that it takes, by their codes.
+    finds : bool
+        Whether the result is int64, whatever the dtype of the operands.
+    failure : str
+        What is wrong with a matrix for which there is no result; empty for kernels of something else.
     """
 
     function: Any
@@ -70,6 +79,10 @@ class Kernel:
     needs: Callable[[tuple[int, ...]], Needs]
     blas: str = ""
     indices: tuple[int, ...] = ()
+    sorting: str = ""
+    dtypes: tuple[int, ...] = (FLOAT64, FLOAT32)
+    finds: bool = False
+    failure: str = ""
 
 
 # ---- windows --------------------------------------------------------------------------------------------

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tape.kernels import columns, indices, windowed
+from tape.kernels import columns, counting, factors, indices, searching, sliding, small, sorting, windowed
 from tape.kernels.kernel import Kernel, Needs
 
 GROUPS: dict[str, dict[str, Kernel]] = {
     "convolution": columns.KERNELS,
     "pooling": windowed.KERNELS,
+    "factors": factors.KERNELS,
+    "small": small.KERNELS,
     "writing": indices.KERNELS,
+    "sorting": sorting.KERNELS,
+    "searching": searching.KERNELS,
+    "counting": counting.KERNELS,
+    "sliding": sliding.KERNELS,
 }
 """Kernels that are compiled together, when a program needs one of them for the first time."""
 REGISTRY: dict[str, Kernel] = {name: kernel for group in GROUPS.values() for name, kernel in group.items()}

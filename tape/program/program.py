@@ -10,6 +10,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import plain
+from tape.kernels.registry import REGISTRY
 from tape.program.calls.calling import Calling, Leaf
 from tape.program.calls.statics import Form
 from tape.program.collector import collector_paused
@@ -163,7 +164,9 @@ class Program(Runner):
     def _refusal(self, op: str) -> errors.TapeError:
         """Return the error for an instruction at which the machine stopped."""
         self.need_machine()
-        definition = INSTRUCTIONS.get(op)
+        if op in REGISTRY and REGISTRY[op].failure:
+            return errors.SingularMatrixError(f"{self.name}: {REGISTRY[op].failure}")
+        definition = INSTRUCTIONS.get("kernel" if op in REGISTRY else op)
         if definition is not None and definition.failure is not None:
             error, message = definition.failure
             return error(f"{self.name}: {message}")

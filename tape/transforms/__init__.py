@@ -21,6 +21,7 @@ from tape.transforms.products import gnvp, hvp, rop
 from tape.transforms.stop import no_grad, stop_gradient
 from tape.transforms.taylor import taylor
 from tape.transforms.vjp import vjp
+from tape.transforms.vmap import vmap
 
 __all__ = [
     "checkpoint",
@@ -52,5 +53,6 @@ __all__ = [
     "taylor",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]

@@ -15,10 +15,11 @@ import numpy as np
 
 from tape.core import batch_rules
 from tape.core.interpreter import Interceptor, innermost_open, resolve
-from tape.core.node import plain
+from tape.core.node import Handle, plain, untraced
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
+from tape.interpreters.batching import Lanes
 from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import (
     Full,
@@ -71,8 +72,10 @@ class Inlined:
         self.captured = captured
         self.places = places
         self.operands = [*variables, *[resolve(var) for var in captured]]
-        values = [plain(operand) for operand in self.operands]
-        is_same = all(plain(var) is x for var, x in zip(captured, values[len(variables) :], strict=True))
+        values = [untraced(operand) for operand in self.operands]
+        is_same = not any(isinstance(value, Handle) for value in values) and all(
+            plain(var) is x for var, x in zip(captured, values[len(variables) :], strict=True)
+        )
         found = body.results() if is_same else body.computed(self.inputs(values))
         self.first = self.of_results(found)
         self._capacities = capacities_for(list(zip(places, found, strict=False)))
@@ -85,6 +88,15 @@ class Inlined:
     def forward(self, *operands: Any) -> Any:
         """Return the results for plain operands."""
         return self.of_results(self.body.computed(self.inputs(operands)))
+
+    def batch(
+        self, op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
+    ) -> Any:
+        """Return the results for a batch; the rule of the operation."""
+        with Lanes(size) as lanes:
+            pairs = zip(operands, is_batched, strict=True)
+            given = [lanes.batch(operand) if inside else operand for operand, inside in pairs]
+            return self.of_results([lanes.values(result) for result in self.body.run(self.inputs(given))])
 
     def run_again(self, *operands: Any) -> Any:
         """Return the results as a Var, or several, for Vars: computed, and recorded, once more."""
@@ -117,6 +129,7 @@ class Inlined:
 class _IntoBody(Interceptor):
     """An interpreter that records on a body what the code computes with Vars from outside alone."""
 
+    sees_batches = True
     trace: Any = None
 
     def resolve(self, var: Any) -> Any:

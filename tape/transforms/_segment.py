@@ -16,7 +16,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.interpreter import OPEN, Interceptor, recorder, resolve
-from tape.core.node import Handle, plain, snapshot, traced
+from tape.core.node import Handle, batch_below, plain, snapshot, traced
 from tape.core.op import Op
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
@@ -69,6 +69,7 @@ class Captures(Interceptor):
     """An interpreter that replaces outer Vars by plain arrays and collects them."""
 
     computes_plainly = True
+    sees_batches = True
 
     def __init__(self) -> None:
         self.vars: list[Any] = []
@@ -80,11 +81,11 @@ class Captures(Interceptor):
         if not isinstance(var, Handle):
             return var
         trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var
-        if trace is not None and (trace.level > self.level or trace.is_batch):
+        if trace is not None and trace.level > self.level:
             return var
         if id(var.node) not in self._seen:
             self._seen[id(var.node)] = value = _around(self, var)
-            self.vars.append(var.again())
+            self.vars.append(var if var.is_batch else var.again())
             self.values.append(snapshot(value))
         return protected(plain(self._seen[id(var.node)]))
 
@@ -103,6 +104,8 @@ class Substitution(Interceptor):
     values : sequence
         Their substitutes.
     """
+
+    sees_batches = True
 
     def __init__(self, captured: Sequence[Any], values: Sequence[Any]) -> None:
         self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
@@ -273,7 +276,7 @@ class Segment:
         refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
         traces = [trace for trace in (ref() for ref in refs) if trace is not None]
         self.trace = max(traces, key=lambda trace: trace.level).ref if traces else None
-        if any(isinstance(traced(var), Handle) for var in self.operands):
+        if any(isinstance(traced(var), Handle) or batch_below(var) is not None for var in self.operands):
             self._refuse_frozen()
         self._first: Any = (
             self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
@@ -298,13 +301,14 @@ class Segment:
         return [leaves[i] for i in self.packing.floats]
 
     def _refuse_frozen(self) -> None:
-        """Raise if the result holds leaves that are not floats, while a program is being recorded."""
+        """Raise if the result holds numbers that are not floats, in a program or in a batch."""
         for i, leaf in enumerate(self.packing.leaves):
             is_number = isinstance(leaf, (int, np.integer, np.bool_, np.ndarray))
             if is_number and i not in self.packing.floats:
                 raise errors.UnsupportedError(
                     f"{self.name} returns {errors.describe(leaf)}, which is not a float and would be frozen "
-                    "in a compiled function. Return it as a float, or compute it outside"
+                    "in a compiled function, or be the same for all of a batch. Return it as a float, or "
+                    "compute it outside"
                 )
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
@@ -373,6 +377,7 @@ class Segment:
             jvp=push,
             taylor=None if counts else taylor,
             name=self.name,
+            batch=rows.batch,
             lower=rows.lower,
             explains_errors=False,
         )

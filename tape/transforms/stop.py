@@ -11,6 +11,7 @@ from tape.core import batch_rules
 from tape.core.interpreter import Interceptor
 from tape.core.node import Handle
 from tape.core.op import Op
+from tape.core.table import INTERNAL
 from tape.inspect.costs import declare_cost, free
 
 _stop = Op(lambda x: x, name="stop_gradient", batch=batch_rules.elementwise, lower=lambda b, x: b.value(x))
@@ -58,6 +59,7 @@ class no_grad(Interceptor, ContextDecorator):
     """
 
     is_constant = True
+    sees_batches = True
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""
@@ -65,3 +67,6 @@ class no_grad(Interceptor, ContextDecorator):
 
     def _recreate_cm(self) -> no_grad:
         return no_grad()  # a decorated function enters a new one at every call
+
+
+INTERNAL["no_grad"] = no_grad

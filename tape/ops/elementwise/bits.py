@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.core import batch_rules
 from tape.core.elementwise import elementwise
-from tape.core.op import Op
-from tape.core.record import recorder_of
 from tape.inspect.samples import declare_samples
 
 __all__ = [
@@ -42,9 +39,4 @@ right_shift = bitwise_right_shift = elementwise(np.right_shift)
 gcd = elementwise(np.gcd)
 lcm = elementwise(np.lcm)
 
-# Without instructions: programs have no integers as short as its result.
-bitwise_count = recorder_of(
-    Op(np.bitwise_count, batch=batch_rules.elementwise, doc="The number of ones in the absolute value."),
-    1,
-    np.bitwise_count,
-)
+bitwise_count = elementwise(np.bitwise_count, doc="The number of ones in the absolute value.")

@@ -42,15 +42,17 @@ declare_samples(
 )
 
 
-def _lower_same(b: Any, x: Any) -> Any:
-    return b.value(x)  # programs have no complex numbers
-
-
 def _joined(re: Any, im: Any) -> Any:
     shape = np.broadcast_shapes(np.shape(re), np.shape(im))
     out = np.empty(shape, np.result_type(re, im, np.complex64))
     out.real, out.imag = re, im  # where re + 1j * im would make NaN of infinities
     return out[()]
+
+
+def _lower_of_parts(b: Any, re: Any, im: Any) -> Any:
+    re, im = b.value(re), b.value(im)
+    part = np.empty(0, np.result_type(re.dtype, im.dtype, np.complex64)).real.dtype
+    return b.joined(b.cast(re, part), b.cast(im, part))
 
 
 _of_parts = elementwise(
@@ -61,6 +63,7 @@ _of_parts = elementwise(
         None if re is None and im is None else op(0.0 if re is None else re, 0.0 if im is None else im)
         for re, im in zip(*series, strict=True)
     ],
+    lower=_lower_of_parts,
     name="of_parts",
     doc="The complex number with a given real and imaginary part.",
 )
@@ -69,7 +72,7 @@ real: Callable[..., Any] = elementwise(
     np.real,
     lambda d, out, x: d,
     taylor=series.linear,
-    lower=_lower_same,
+    lower=lambda b, x: b.real(b.value(x)),
     name="real",
     numpy=np.real,
     view=lambda x, part: _of_parts(part, imag(x)) if x.dtype.kind == "c" else part,
@@ -80,7 +83,7 @@ imag: Callable[..., Any] = elementwise(
     np.imag,
     lambda d, out, x: multiply(d, -1j) if x.dtype.kind == "c" else d * 0.0,
     taylor=series.linear,
-    lower=lambda b, x: b.broadcast(b.literal(0, b.value(x).dtype), b.value(x).shape),
+    lower=lambda b, x: b.imag(b.value(x)),
     name="imag",
     numpy=np.imag,
     view=lambda x, part: _of_parts(real(x), part),
@@ -89,11 +92,16 @@ imag: Callable[..., Any] = elementwise(
 declare_cost(free, real, imag, _of_parts)
 
 
+def _lower_conjugate(b: Any, x: Any) -> Any:
+    x = b.value(x)
+    return b.elementwise("conjugate", x) if x.dtype.kind == "c" else x
+
+
 conjugate: Callable[..., Any] = elementwise(
     np.conjugate,
     lambda d, out, x: conjugate(d) if x.dtype.kind == "c" else d,
     taylor=series.linear,
-    lower=_lower_same,
+    lower=_lower_conjugate,
     name="conjugate",
     doc="The complex conjugate.",
 )
@@ -136,7 +144,8 @@ def _angle_partial(d: Any, out: Any, z: Any, deg: bool) -> Any:
 
 
 def _lower_angle(b: Any, z: Any, deg: bool) -> Any:
-    radians = b.elementwise("arctan2", 0.0, b.value(z))
+    z = b.value(z)
+    radians = b.elementwise("arctan2", b.imag(z) if z.dtype.kind == "c" else 0.0, b.real(z))
     return radians * (180 / np.pi) if deg else radians
 
 
@@ -175,14 +184,16 @@ def angle(z: Any, deg: bool = False) -> Any:
     return _angle(z, deg=bool(deg))
 
 
-def _lower_uniform(answer: bool) -> Any:
-    return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs have real numbers only
+def _lower_compared(ufunc: str) -> Any:
+    return lambda b, x: b.elementwise(ufunc, b.imag(b.value(x)), 0)
 
 
 iscomplex = recorder_of(
-    Op(np.iscomplex, batch=batch_rules.elementwise, lower=_lower_uniform(False)), 1, np.iscomplex
+    Op(np.iscomplex, batch=batch_rules.elementwise, lower=_lower_compared("not_equal")), 1, np.iscomplex
 )
-isreal = recorder_of(Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_uniform(True)), 1, np.isreal)
+isreal = recorder_of(
+    Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_compared("equal")), 1, np.isreal
+)
 
 
 @implements(np.real_if_close)

@@ -92,6 +92,8 @@ def _finite_only(d: Any, out: Any, x: Any, **replacements: Any) -> Any:
 
 def _lower_nan_to_num(b: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     x = b.value(x)
+    if x.dtype.kind == "c":  # each part by itself
+        return b.complexes(_lower_nan_to_num(b, b.reals(x), nan, posinf, neginf))
     if x.dtype.kind != "f":
         return x
     limits = np.finfo(x.dtype)

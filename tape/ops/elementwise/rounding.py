@@ -79,8 +79,10 @@ ldexp: Callable[..., Any] = recorder_of(_ldexp, 2, np.ldexp)  # not `elementwise
 
 def _lower_round(b: Any, x: Any, decimals: int) -> Any:
     x = b.value(x)
-    if x.dtype.kind == "i" and decimals >= 0:
+    if x.dtype.kind in "iu" and decimals >= 0:
         return x
+    if x.dtype.kind == "c":  # each part by itself
+        return b.complexes(_lower_round(b, b.reals(x), decimals))
     power = float(10 ** np.abs(decimals))
     if decimals > 0:
         return b.elementwise("rint", x * power) / power
@@ -191,6 +193,13 @@ def _as_float(b: Any, x: Any) -> Any:
     return x if x.dtype.kind == "f" else b.cast(x, np.float64)
 
 
+def _lower_frexp(b: Any, x: Any) -> Any:
+    x = _as_float(b, x)
+    if not x.size:
+        return x, b.cast(x, np.int32)
+    return b.gufunc("frexp", x)
+
+
 _fraction = elementwise(
     lambda x: np.modf(x)[0], lambda d, out, x: d, taylor=series.linear, lower=_lower_fraction, name="modf"
 )
@@ -229,11 +238,20 @@ def modf(x: Any, /) -> tuple[Any, Any]:
     return _fraction(x), _whole(x)
 
 
-_exponent = recorder_of(Op(lambda x: np.frexp(x)[1], name="frexp", batch=batch_rules.elementwise), 1)
+_exponent = recorder_of(
+    Op(
+        lambda x: np.frexp(x)[1],
+        name="frexp",
+        batch=batch_rules.elementwise,
+        lower=lambda b, x: _lower_frexp(b, x)[1],
+    ),
+    1,
+)
 _mantissa = elementwise(
     lambda x: np.frexp(x)[0],
     lambda d, out, x: ldexp(d, -_exponent(x)),
     taylor=series.linear,
+    lower=lambda b, x: _lower_frexp(b, x)[0],
     name="frexp",
 )
 

@@ -152,7 +152,15 @@ def _turn(product: Any, out: Any, x: Any) -> Any:
 
 _sign = elementwise(np.sign)
 _complex_sign = recorder_of(
-    Op(np.sign, vjp=[_sign_vjp], jvp=[_sign_jvp], batch=batch_rules.elementwise, name="sign"), 1
+    Op(
+        np.sign,
+        vjp=[_sign_vjp],
+        jvp=[_sign_jvp],
+        batch=batch_rules.elementwise,
+        name="sign",
+        lower=lambda b, x: b.elementwise("sign", x),
+    ),
+    1,
 )
 
 
@@ -190,6 +198,7 @@ copysign = elementwise(
 
 def _lower_isclose(build: Any, a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     a, b = (build.value(x) for x in (a, b))
+    a, b = (x if x.dtype.kind in "fc" else build.cast(x, np.float64) for x in (a, b))
     relative = build.elementwise("multiply", rtol, build.elementwise("absolute", b))
     within = build.elementwise("absolute", a - b) <= build.elementwise("add", atol, relative)
     is_finite = build.elementwise("logical_and", within, build.elementwise("isfinite", b))

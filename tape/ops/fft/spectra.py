@@ -52,6 +52,49 @@ resized: Op = Op(
 )
 
 
+def _lower_along(name: str) -> Any:
+    """Return the lowering of a transform between complex numbers; by NumPy's own loop."""
+
+    def lower(b: Any, x: Any, *, axis: int, norm: str | None) -> Any:
+        factor = _factor(norm if name == "fft" else OPPOSITE[norm], x.shape[axis], x.dtype)
+        return _lowered(b, name, x, axis, x.shape[axis], factor, np.result_type(x.dtype, 1j))
+
+    return lower
+
+
+def _lower_to_half(b: Any, x: Any, *, axis: int, norm: str | None) -> Any:
+    length = x.shape[axis]
+    name, factor = "rfft_n_odd" if length % 2 else "rfft_n_even", _factor(norm, length, x.dtype)
+    return _lowered(b, name, x, axis, length // 2 + 1, factor, np.result_type(x.dtype, 1j))
+
+
+def _lower_from_half(b: Any, x: Any, *, length: int, axis: int, norm: str | None) -> Any:
+    factor = _factor(OPPOSITE[norm], length, x.dtype)
+    return _lowered(b, "irfft", x, axis, length, factor, _real_dtype(x.dtype))
+
+
+def _lowered(b: Any, name: str, x: Any, axis: int, count: int, factor: Any, dtype: Any) -> Any:
+    axis %= x.ndim
+    order = (*[k for k in range(x.ndim) if k != axis], axis)
+    x = b.transpose(x, order)
+    if x.size:
+        out = b.transform(name, x, factor, count, dtype)
+    else:
+        out = b.broadcast(b.literal(0, dtype), (*x.shape[:-1], count))
+    return b.transpose(out, tuple(sorted(range(x.ndim), key=order.__getitem__)))
+
+
+def _factor(norm: str | None, length: int, dtype: np.dtype[Any]) -> Any:
+    """Return what NumPy multiplies with, rounded as it does."""
+    if norm == "ortho":
+        return np.reciprocal(np.sqrt(length, dtype=_real_dtype(dtype)))
+    return np.reciprocal(length, dtype=_real_dtype(dtype)) if norm == "forward" else 1
+
+
+def _real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.result_type(np.empty(0, dtype).real, 1.0)
+
+
 def _between_complex(name: str, forward: Any) -> Op:
     """Return a transform between complex numbers; its matrix is symmetric."""
     op: Op = Op(
@@ -60,6 +103,7 @@ def _between_complex(name: str, forward: Any) -> Op:
         vjp=[lambda g, out, x, axis, norm: op(g, axis=axis, norm=norm)],
         linear=True,
         batch=along_axes,
+        lower=_lower_along(name),
     )
     return op
 
@@ -99,6 +143,7 @@ to_half: Op = Op(
     vjp=[_rfft_vjp],
     linear=True,
     batch=along_axes,
+    lower=_lower_to_half,
 )
 
 from_half: Op = Op(
@@ -107,6 +152,7 @@ from_half: Op = Op(
     vjp=[_irfft_vjp],
     linear=True,
     batch=along_axes,
+    lower=_lower_from_half,
 )
 declare_cost(_transform_cost, forth, back, to_half, from_half)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ def _subsets(s: int) -> list[int]:
     return [r for r in range(s + 1) if r & s == r]
 
 
-def _product(x: Nilpotent, y: Nilpotent, multiply: Any = np.matmul) -> Nilpotent:
+def _product(x: Nilpotent, y: Nilpotent, multiply: Any = operator.matmul) -> Nilpotent:
     return [builtins.sum(multiply(x[r], y[s - r]) for r in _subsets(s)) for s in range(len(x))]
 
 
@@ -46,12 +47,12 @@ def _trace(x: Any) -> Any:
     return np.trace(x, axis1=-2, axis2=-1)[..., None, None]
 
 
-def _determinant(x: Nilpotent, inverted: Nilpotent) -> Nilpotent:
+def _determinant(x: Nilpotent, inverted: Nilpotent, first: Any, trace: Any = _trace) -> Nilpotent:
     """Return the determinant by ``d det(x) = det(x) trace(inv(x) dx)``, for one number after the other."""
-    out = [np.linalg.det(x[0])[..., None, None]]
+    out = [first]
     for s in range(1, len(x)):
         bit = 1 << (s.bit_length() - 1)
-        turned = [_trace(p) for p in _product(inverted[:bit], x[bit : 2 * bit])]
+        turned = [trace(p) for p in _product(inverted[:bit], x[bit : 2 * bit])]
         out.append(builtins.sum(out[r] * turned[s - bit - r] for r in _subsets(s - bit)))
     return out
 
@@ -108,7 +109,8 @@ def _cofactors_forward(a: Any, *directions: Any) -> Any:
         x[0] = a + u @ vh
         first = np.linalg.inv(x[0])
     inverted = _inverse(x, first)
-    determinant, rest = _determinant(x, inverted), inverted
+    determinant = _determinant(x, inverted, np.linalg.det(x[0])[..., None, None])
+    rest = inverted
     if u.shape[-1]:
         z = [p @ u for p in inverted]
         t = [-(vh @ p) for p in z]
@@ -117,6 +119,34 @@ def _cofactors_forward(a: Any, *directions: Any) -> Any:
         rank_one = _product(_product(z, adjugate), [vh @ p for p in inverted])
         rest = [p + q for p, q in zip(_product(small, inverted, np.multiply), rank_one, strict=True)]
     return np.swapaxes(_product(determinant, rest, np.multiply)[-1], -1, -2)
+
+
+def _lower_cofactors(b: Any, *operands: Any) -> Any:
+    """Lower the first way, for matrices that are well conditioned; with others, the program stops."""
+    dtype = np.result_type(*[x.dtype for x in operands])
+    shape = np.broadcast_shapes(*[x.shape for x in operands])
+    a, *directions = [b.broadcast(b.value(x, dtype), shape) for x in operands]
+    (inverted,) = b.linalg("inv", a)
+
+    def norm(x: Any) -> Any:
+        return b.fold("max", b.fold("sum", b.elementwise("absolute", x), -2), -1)
+
+    condition = norm(a) * norm(inverted)
+    inverted = b.require(inverted, b.elementwise("logical_and", condition > 0, condition < 1e6))
+    zero = b.broadcast(b.literal(0, dtype), shape)
+    x = [a if s == 0 else zero for s in range(1 << len(directions))]
+    for k, direction in enumerate(directions):
+        x[1 << k] = direction
+    is_diagonal = b.value(np.eye(shape[-1], dtype=bool))
+    inverses = _inverse(x, inverted)
+    determinants = _determinant(
+        x,
+        inverses,
+        b.reshape(b.linalg("det", a)[0], (*shape[:-2], 1, 1)),
+        lambda x: b.fold("sum", b.where(is_diagonal, x, 0), (-2, -1), keepdims=True),
+    )
+    axes = (*range(len(shape) - 2), -1, -2)
+    return b.transpose(_product(determinants, inverses, operator.mul)[-1], axes)
 
 
 # All directions are alike: the sum of ``g * cofactors(a, t)`` is one derivative more of the determinant.
@@ -144,6 +174,7 @@ _cofactors: Op = Op(
     _cofactors_forward,
     name="cofactors",
     batch=batch_rules.elementwise,
+    lower=_lower_cofactors,
     vjp=_cofactors_vjp,
     jvp=_cofactors_jvp,
 )
@@ -152,6 +183,7 @@ _det: Op = Op(
     np.linalg.det,
     name="det",
     batch=stacked,
+    lower=lambda b, a: b.linalg("det", a)[0],
     vjp=[lambda g, out, a: g[..., None, None] * _cofactors(a)],
     jvp=[lambda t, out, a: sum(_cofactors(a) * t, axis=(-2, -1))],
 )
@@ -198,7 +230,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-_slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()])
+_slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()], lower=lambda b, a: b.linalg("slogdet", a))
 declare_cost(per_matrix(lambda m, n: 2 * n**3 / 3), _det, _slogdet.op)
 
 

@@ -60,7 +60,13 @@ def _shapes(a: Any, *_: Any, **attrs: Any) -> Any:
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
-_eigh = Packed("eigh", lambda a, *, uplo: np.linalg.eigh(a, uplo), _shapes)
+_NAMES = {"L": "lo", "U": "up"}  # of NumPy's functions
+_eigh = Packed(
+    "eigh",
+    lambda a, *, uplo: np.linalg.eigh(a, uplo),
+    _shapes,
+    lower=lambda b, a, uplo: b.linalg(f"eigh_{_NAMES[uplo]}", a),
+)
 declare_cost(per_matrix(lambda m, n: 9 * n**3), _eigh.op)
 
 
@@ -107,6 +113,7 @@ _eigvalsh = Op(
     lambda a, *, uplo: np.linalg.eigvalsh(a, uplo),
     name="eigvalsh",
     batch=stacked,
+    lower=lambda b, a, uplo: b.linalg(f"eigvalsh_{_NAMES[uplo]}", a)[0],
     vjp=[lambda g, out, a, uplo: _pull_h(g, _vectors_of(a, uplo), uplo)],
     jvp=[lambda t, out, a, uplo: _push_h(t, _vectors_of(a, uplo), uplo)],
 )

@@ -21,7 +21,12 @@ declare_samples(
     "tape.ops.linalg.expm(s)",
 )
 
-_zeroth_power = Op(lambda a: np.linalg.matrix_power(a, 0), name="matrix_power", batch=stacked)
+_zeroth_power = Op(
+    lambda a: np.linalg.matrix_power(a, 0),
+    name="matrix_power",
+    batch=stacked,
+    lower=lambda b, a: b.broadcast(b.value(np.eye(a.shape[-1], dtype=a.dtype)), a.shape),
+)
 declare_cost(free, _zeroth_power)
 
 
@@ -108,6 +113,7 @@ _expm: Op = Op(
     _expm_forward,
     name="expm",
     batch=stacked,
+    lower=lambda b, a: b.expm(a),
     vjp=[lambda g, out, a: _along(transposed(a), g)],
     jvp=[lambda t, out, a: _along(a, t)],
 )

@@ -56,7 +56,7 @@ _euclidean = Op(
     _euclidean_forward,
     name="norm",
     batch=along_axes,
-    lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", x * x, axis, keepdims)),
+    lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", b.squares(x), axis, keepdims)),
     vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * keep_axes(_over_norm(g, out), x, axis, False)],
     jvp=[
         lambda t, out, x, axis, keepdims: _over_norm(

@@ -145,9 +145,26 @@ def _alike_forward(w: Any, moved: Any, *, by_column: bool) -> Any:
     return np.broadcast_to(equal, is_turning.shape)
 
 
+def _lower_rounding(b: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    largest = b.fold("max", b.elementwise("absolute", x), axes, keepdims=True)
+    return largest * b.literal(8 * x.shape[-1] * np.finfo(x.dtype).eps, x.dtype)
+
+
+def _lower_alike(b: Any, w: Any, moved: Any, by_column: bool) -> Any:
+    columns, rows = (b.reshape(w, (*w.shape[:-1], *pair)) for pair in ((1, w.shape[-1]), (w.shape[-1], 1)))
+    rounding = _lower_rounding(b, w, (-1,))
+    equal = b.elementwise("absolute", columns - rows) <= b.reshape(rounding, (*rounding.shape, 1))
+    is_moving = b.fold("any", b.elementwise("not_equal", moved, 0), -2 if by_column else (-2, -1), True)
+    apart = b.value(np.eye(w.shape[-1], dtype=bool))
+    is_free = b.elementwise("logical_not", b.elementwise("logical_and", equal, is_moving))
+    is_right = b.elementwise("logical_or", is_free, apart)
+    return b.require(b.broadcast(equal, is_right.shape), is_right)
+
+
 alike = Op(
     _alike_forward,
     name="alike",
+    lower=_lower_alike,
     batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
     data_dependent=False,
     explains_errors=False,
@@ -158,6 +175,7 @@ vanishing = Op(
     lambda s: np.abs(s) <= _rounding(s, -1),
     name="vanishing",
     batch=stacked,
+    lower=lambda b, s: b.elementwise("absolute", s) <= _lower_rounding(b, s, (-1,)),
     doc="Whether values in the last axis are zero up to rounding.",
 )
 
@@ -194,10 +212,18 @@ def _over_forward(x: Any, gap: Any) -> Any:
     return np.where(is_zero, 0, x / np.where(is_zero, 1, gap))
 
 
+def _lower_over(b: Any, x: Any, gap: Any) -> Any:
+    is_zero = b.elementwise("equal", gap, 0)
+    is_large = b.elementwise("absolute", x) > _lower_rounding(b, x, (-2, -1))
+    is_right = b.elementwise("logical_not", b.elementwise("logical_and", is_zero, is_large))
+    return b.require(b.where(is_zero, 0, x / b.where(is_zero, 1, gap)), is_right)
+
+
 over: Op = Op(
     _over_forward,
     name="over",
     batch=batch_rules.elementwise,
+    lower=_lower_over,
     vjp=[lambda g, out, x, gap: over(g, gap), lambda g, out, x, gap: -over(g * out, gap)],
     jvp=[lambda t, out, x, gap: over(t, gap), lambda t, out, x, gap: -over(out * t, gap)],
     doc="``x / gap`` of matrices; 0 where both are 0, and an error where only ``gap`` is.",
@@ -222,6 +248,8 @@ class Packed:
         Whether ``compute`` takes stacks of matrices.
     data_dependent : bool
         Whether the dtype of the results depends on the elements, as `Op` has it.
+    lower : callable, optional
+        ``lower(b, *operands, **attrs)``: the results in instructions, as `Op` has it.
 
     Attributes
     ----------
@@ -237,6 +265,7 @@ class Packed:
         *,
         is_stacking: bool = True,
         data_dependent: bool = False,
+        lower: Callable[..., Sequence[Any]] | None = None,
     ) -> None:
         self._shapes = shapes
         self._batch = stacked if is_stacking else None
@@ -249,7 +278,24 @@ class Packed:
             ]
             return np.concatenate(flat, axis=-1)
 
-        self.op = Op(forward, name=name, batch=self._batch, data_dependent=data_dependent)
+        def lowered(b: Any, *operands: Any, **attrs: Any) -> Any:
+            assert lower is not None
+            stack = operands[0].shape[:-2]
+            parts, sizes = lower(b, *operands, **attrs), map(prod, shapes(*operands, **attrs))
+            dtype = np.result_type(*[part.dtype for part in parts])
+            flat = [
+                b.reshape(b.value(part, dtype), (*stack, size))
+                for part, size in zip(parts, sizes, strict=True)
+            ]
+            return b.concatenate(flat, len(stack))
+
+        self.op = Op(
+            forward,
+            name=name,
+            batch=self._batch,
+            data_dependent=data_dependent,
+            lower=lowered if lower else None,
+        )
 
     def part(
         self,
@@ -291,7 +337,7 @@ class Packed:
             forward,
             name=name,
             batch=self._batch,
-            lower=lower if convert in (np.asarray, np.real) else None,
+            lower=lower,
             data_dependent=False,
             vjp=vjp and [*vjp, None],
             jvp=jvp and [*jvp, None],

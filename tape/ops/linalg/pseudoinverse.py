@@ -10,7 +10,7 @@ from tape.core.fitting import fit_tangent
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
-from tape.errors import OptionError, ShapeError
+from tape.errors import ConversionError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, per_matrix
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugated
@@ -49,10 +49,28 @@ def _pinv_vjp(g: Any, out: Any, a: Any, **attrs: Any) -> Any:
     return dagger(second + third) - p @ (g @ p)
 
 
+def _lower_pinv(b: Any, a: Any, rcond: Any, hermitian: bool) -> Any:
+    u, s, vh = b.linalg("svd_s", a)
+    is_large = s > _scaled(b, rcond, b.fold("max", s, -1, keepdims=True))
+    inverted = b.where(is_large, b.elementwise("reciprocal", s), 0)
+    v, uh = (b.transpose(x, (*range(x.ndim - 2), -1, -2)) for x in (vh, u))
+    return v @ (b.reshape(inverted, (*s.shape, 1)) * uh)
+
+
+def _scaled(b: Any, tolerance: Any, largest: Any) -> Any:
+    """Return a tolerance for singular values, given by the largest of each matrix."""
+    if np.ndim(tolerance):
+        b.refuse("there is a tolerance for each matrix")
+    return (
+        b.value(np.asarray(tolerance)[()]) * largest
+    )  # an array of NumPy's, which may widen single precision
+
+
 _pinv: Op = Op(
     lambda a, *, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
     name="pinv",
     batch=stacked,
+    lower=_lower_pinv,
     vjp=[_pinv_vjp],
     jvp=[_pinv_jvp],
 )
@@ -106,9 +124,24 @@ def _default_cutoff(a: Any) -> float:
     return float(max(a.shape[-2:]) * np.finfo(np.result_type(a, np.float32)).eps)
 
 
+def _lower_matrix_rank(b: Any, a: Any, tol: Any, hermitian: bool, rtol: Any) -> Any:
+    if a.ndim < 2:
+        return b.cast(b.fold("any", b.elementwise("not_equal", a, 0)), np.int64)
+    if hermitian:
+        b.refuse("one triangle of the matrix is read")
+    (s,) = b.linalg("svd", a)
+    if tol is None:
+        rtol = max(a.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        tol = _scaled(b, rtol, b.fold("max", s, -1, keepdims=True))
+    elif np.ndim(tol):
+        b.refuse("there is a tolerance for each matrix")
+    return b.fold("sum", b.cast(s > tol, np.int64), -1)
+
+
 _matrix_rank = Op(
     lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol),
     name="matrix_rank",
+    lower=_lower_matrix_rank,
     data_dependent=False,
 )
 declare_cost(per_matrix(lambda m, n: 2 * m * n**2 + 2 * n**3), _matrix_rank)
@@ -151,7 +184,18 @@ def _lstsq_shapes(a: Any, b: Any, *, rcond: Any) -> Any:
     return (n, k), (k,), (), (min(m, n),)
 
 
-_lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False)
+def _lower_lstsq(b: Any, a: Any, right: Any, rcond: Any) -> Any:
+    (m, n), double = a.shape, np.dtype(np.float64)
+    cutoff = np.finfo(double).eps * max(m, n) if rcond is None else rcond
+    given = [b.value(x, double) for x in (a, right, cutoff)]
+    x, residuals, rank, s = b.gufunc("lstsq", *given)
+    is_given = b.elementwise("equal", rank, n if m > n else -1)
+    is_single = a.dtype == right.dtype == np.float32
+    results = (x, b.where(is_given, residuals, 0), b.cast(rank, double), s)
+    return [b.cast(part, np.float32) for part in results] if is_single else results
+
+
+_lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False, lower=_lower_lstsq)
 declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _lstsq.op, _pinv)
 
 
@@ -189,14 +233,14 @@ def _twice_residual(out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
     return 2 * conjugated(b - a @ _solution(a, b, packed, rcond=rcond))[:, : out.shape[0]]
 
 
-def _residuals_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> list[Any]:
+def _residuals_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any, **_: Any) -> list[Any]:
     if out.shape[0] < b.shape[1]:
         return [None, None, None]
     by_b = _twice_residual(out, a, b, packed, rcond) * g
     return [-(by_b @ transposed(_solution(a, b, packed, rcond=rcond))), by_b, None]
 
 
-def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
+def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any, **_: Any) -> Any:
     by_a, by_b, _ = tangents
     change: Any = 0 if by_b is None else by_b
     if by_a is not None:
@@ -208,14 +252,30 @@ def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: 
 _sums_of_squares = _lstsq.part(1, "residuals", convert=np.real)
 
 
-def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any) -> Any:
+def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any, is_given: bool | None) -> Any:
     """Return residuals as NumPy does: none if the rank is below the number of columns, or none are left."""
     m, n = a.shape
     is_given = m > n == _rank.forward(a, b, packed, rcond=rcond)
     return _sums_of_squares.forward(a, b, packed, rcond=rcond)[: None if is_given else 0]
 
 
-_residuals = Op(_residuals_forward, name="residuals", vjp=_residuals_vjp, jvp=_residuals_jvp)
+def _lower_residuals(b: Any, a: Any, right: Any, packed: Any, rcond: Any, is_given: bool | None) -> Any:
+    """Lower them as they were recorded: a guard has read whether there are any."""
+    if is_given is None:
+        b.refuse("the shape depends on data")
+    assert _sums_of_squares.lower is not None
+    given = _sums_of_squares.lower(b, a, right, packed, rcond=rcond)
+    return b.read(given, (slice(None if is_given else 0),))
+
+
+_residuals = Op(
+    _residuals_forward,
+    name="residuals",
+    lower=_lower_residuals,
+    data_dependent=lambda *_, is_given, **attrs: is_given is None,
+    vjp=_residuals_vjp,
+    jvp=_residuals_jvp,
+)
 declare_cost(free, _residuals)
 
 _rank = _lstsq.part(2, "rank", convert=lambda x: x.real.astype(np.int32))
@@ -226,6 +286,14 @@ _values = _lstsq.part(
     vjp=[lambda g, out, a, *_, **attrs: values_vjp(g, out, a), None],
     jvp=[lambda t, out, a, *_, **attrs: values_jvp(t, out, a), None],
 )
+
+
+def _is_equal(rank: Any, number: int) -> bool | None:
+    """Return whether a rank is this number; None where Python cannot read it, as in a batch."""
+    try:
+        return int(rank) == number
+    except ConversionError:
+        return None
 
 
 @implements(np.linalg.lstsq)
@@ -273,7 +341,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
         )
     columns = b if b.ndim == 2 else expand_dims(b, 1)
     packed = _lstsq.op(a, columns, rcond=rcond)
-    x, residuals, rank, s = (
-        part(a, columns, packed, rcond=rcond) for part in (_solution, _residuals, _rank, _values)
-    )
+    x, rank, s = (part(a, columns, packed, rcond=rcond) for part in (_solution, _rank, _values))
+    is_given = a.shape[0] > a.shape[1] and _is_equal(rank, a.shape[1])
+    residuals = _residuals(a, columns, packed, rcond=rcond, is_given=is_given)
     return x if b.ndim == 2 else x[:, 0], residuals, rank, s

@@ -60,10 +60,17 @@ def _shapes(a: Any, *, full_matrices: bool, hermitian: bool) -> Any:
     return ((m, m), (k,), (n, n)) if full_matrices else ((m, k), (k,), (k, n))
 
 
+def _lower_svd(b: Any, a: Any, full_matrices: bool, hermitian: bool) -> Any:
+    if hermitian:
+        b.refuse("NumPy sorts eigenvalues by their absolute values, and takes the signs from them")
+    return b.linalg("svd_f" if full_matrices else "svd_s", a)
+
+
 _svd = Packed(
     "svd",
     lambda a, *, full_matrices, hermitian: np.linalg.svd(a, full_matrices, hermitian=hermitian),
     _shapes,
+    lower=_lower_svd,
 )
 declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _svd.op)
 
@@ -103,6 +110,7 @@ _svdvals = Op(
     lambda a, *, hermitian: np.linalg.svd(a, compute_uv=False, hermitian=hermitian),
     name="svdvals",
     batch=stacked,
+    lower=lambda b, a, hermitian: b.linalg("svd", a)[0],
     vjp=[lambda g, out, a, hermitian: values_vjp(g, out, a)],
     jvp=[lambda t, out, a, hermitian: values_jvp(t, out, a)],
 )

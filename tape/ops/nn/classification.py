@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import Handle, plain
+from tape.core.node import Handle, plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
@@ -26,7 +26,7 @@ from tape.ops.structure.taking import take
 
 def _check_classes(name: str, target: Any, classes: int, ignored: int | None = None) -> None:
     """Check that class indices, as they are at the call, are within bounds; name the first one outside."""
-    values = np.asarray(plain(target))
+    values = np.asarray(plain_batch(target))
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{name}: the classes are {describe(target)}. Number them with ints from 0")
     if not values.size or (values.min() >= 0 and values.max() < classes):

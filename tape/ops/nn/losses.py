@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape.core.node import plain, traced
+from tape.core.node import plain_batch, traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
 from tape.ops.reduction.primitives import mean_along, sum_along
@@ -67,7 +67,7 @@ def check_values(name: str, what: str, array: Any, low: float, high: float) -> N
     """Check that the numbers of an array, as they are at the call, are within bounds."""
     known = traced(array)
     if np.any((known < low) | (known > high)):
-        values = np.asarray(plain(array))
+        values = np.asarray(plain_batch(array))
         at = tuple(map(int, np.argwhere((values < low) | (values > high))[0]))
         raise OptionError(
             f"{name}: {what} is {values[at]} at position {at}. It must be within [{low}, {high}]"

@@ -92,7 +92,20 @@ def _runs(x: np.ndarray, equal_nan: bool) -> tuple[np.ndarray, np.ndarray, np.nd
 
 # All results at once, in one array: for each element its number, then the first position of each number, and
 # its count.
-_unique = Op(_unique_parts, name="unique")
+def _lower_unique(b: Any, x: Any, axis: int | None, equal_nan: bool) -> Any:
+    size = x.size
+    if axis is not None or not size:
+        b.refuse("rows, or nothing")
+    flat = b.reshape(x, (size,))
+    found = b.runs(flat, b.argsort(flat, 0, "stable"), equal_nan)
+    number = b.read(found, (0,))
+    b.guard_length(number * 2 + size, 0)
+    count = (b.shape[0] - size) // 2
+    starts = (1, size), (1 + size, count), (1 + 2 * size, count)
+    return b.concatenate([b.slice(found, (at,), (1,), (n,)) for at, n in starts], 0)
+
+
+_unique = Op(_unique_parts, name="unique", lower=_lower_unique, data_dependent=True)
 
 
 def _hashing_order(x: Any, *, equal_nan: bool) -> Any:
@@ -103,10 +116,42 @@ def _hashing_order(x: Any, *, equal_nan: bool) -> Any:
 
 _hashed = Op(_hashing_order, name="hashing_order")
 
+
+def _lower_common(b: Any, x: Any, y: Any, assume_unique: bool) -> Any:
+    x, y = (b.reshape(b.value(array), (b.value(array).size,)) for array in (x, y))
+    if assume_unique or not x.size or not y.size:
+        b.refuse("elements that may not be distinct after all, or none")
+    dtype = np.promote_types(x.dtype, y.dtype)
+    x, y = b.value(x, dtype), b.value(y, dtype)
+    orders = [b.argsort(array, 0, "stable") for array in (x, y)]
+    ordered, others = b.sort(x, 0), b.sort(y, 0)
+    differs = b.elementwise("not_equal", b.read(ordered, (slice(1, None),)), b.read(ordered, (slice(-1),)))
+    is_first = b.concatenate([b.broadcast(b.literal(True), (1,)), differs], 0)
+    at = b.elementwise("minimum", b.search(others, ordered, "left"), y.size - 1)
+    is_common = b.elementwise("logical_and", is_first, b.elementwise("equal", b.take(others, at, 0), ordered))
+    places = b.flatnonzero(is_common, 1)
+    found = [b.take(orders[0], places, 0), b.take(orders[1], b.take(at, places, 0), 0)]
+    return b.concatenate([b.reshape(part, (1, *part.shape)) for part in found], 0)
+
+
 _common = Op(
     lambda a, b, *, assume_unique: np.stack(np.intersect1d(a, b, assume_unique, return_indices=True)[1:]),
     name="intersect1d",
+    lower=_lower_common,
+    data_dependent=True,
 )
+
+
+def _lower_isin(b: Any, x: Any, tests: Any, invert: bool, **how: Any) -> Any:
+    x, tests = b.value(x), b.value(tests)
+    if not tests.size:
+        return b.broadcast(b.literal(invert), x.shape)
+    dtype = np.promote_types(x.dtype, tests.dtype)
+    x = b.value(x, dtype)
+    ordered = b.sort(b.value(b.reshape(tests, (tests.size,)), dtype), 0)
+    at = b.elementwise("minimum", b.search(ordered, x, "left"), tests.size - 1)
+    return b.elementwise("not_equal" if invert else "equal", b.take(ordered, at, 0), x)
+
 
 _isin = Op(
     lambda x, tests, *, assume_unique, invert, kind: np.isin(
@@ -114,6 +159,7 @@ _isin = Op(
     ),
     name="isin",
     batch=batch_first,
+    lower=_lower_isin,
 )
 declare_cost(sorting, _unique, _common, _isin)
 

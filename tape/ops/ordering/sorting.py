@@ -67,15 +67,49 @@ def _order(x: Any, *, axis: int | None, kind: Any) -> Any:
     return stable_argsort(x, axis) if kind == "stable" else np.argsort(x, axis=axis, kind=kind)
 
 
-_argsort = Op(_order, name="argsort", batch=batch_positions)
+def _lower_argsort(b: Any, x: Any, axis: int | None, kind: Any) -> Any:
+    if axis is None:
+        x, axis = b.reshape(x, (x.size,)), 0
+    return b.argsort(x, axis, kind)
+
+
+_argsort = Op(_order, name="argsort", batch=batch_positions, lower=_lower_argsort)
 
 _argpartition = Op(
     lambda x, *, kth, axis: np.argpartition(x, kth, axis), name="argpartition", batch=batch_positions
 )
 
-_lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
+# The order in which `partition` puts elements, which is undefined but for the k-th: a program sorts.
+_partition_order = Op(
+    _argpartition.forward,
+    name="argpartition",
+    batch=batch_positions,
+    lower=lambda b, x, kth, axis: b.argsort(x, axis, "stable"),
+)
 
-_lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
+
+def _lower_lexsort(b: Any, *keys: Any, axis: int) -> Any:
+    keys = tuple([b.value(key) for key in keys])
+    order = b.argsort(keys[0], axis, "stable")
+    for key in keys[1:]:
+        order = b.refined_order(key, order, axis)
+    return order
+
+
+def _lower_lexsort_rows(b: Any, keys: Any, axis: int) -> Any:
+    return _lower_lexsort(b, *[b.read(keys, (k,)) for k in range(keys.shape[0])], axis=axis)
+
+
+_lexsort = Op(
+    lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False, lower=_lower_lexsort
+)
+
+_lexsort_rows = Op(
+    lambda keys, *, axis: np.lexsort(keys, axis),
+    name="lexsort",
+    data_dependent=False,
+    lower=_lower_lexsort_rows,
+)
 
 
 def _sorted(x: Any, *, axis: int) -> Any:
@@ -101,6 +135,7 @@ _sort = Op(
     jvp=[lambda t, out, x, axis: take_along_axis(t, _argsort(x, axis=axis, kind="stable"), axis)],
     taylor=_taylor_sort,
     batch=along_axes,
+    lower=lambda b, x, axis: b.sort(x, axis),
 )
 declare_cost(sorting, _argsort, _argpartition, _lexsort, _lexsort_rows, _sort)
 
@@ -114,8 +149,19 @@ def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any],
     return op(*operands, **attrs) if list(is_batched[:2]) == [False, True] else NotImplemented
 
 
+def _lower_search(b: Any, a: Any, v: Any, *sorter: Any, side: str) -> Any:
+    a, v = b.value(a), b.value(v)
+    if sorter:
+        at = b.push("ravel_index", [b.value(*sorter, np.int64)], ((a.size,), False))  # none from the end
+        a = b.take(a, at, 0)
+    return b.search(a, v, side)
+
+
 _searchsorted = Op(
-    lambda a, v, *sorter, side: np.searchsorted(a, v, side, *sorter), name="searchsorted", batch=_batch_search
+    lambda a, v, *sorter, side: np.searchsorted(a, v, side, *sorter),
+    name="searchsorted",
+    batch=_batch_search,
+    lower=_lower_search,
 )
 declare_cost(searching, _searchsorted)
 
@@ -284,7 +330,7 @@ def partition(
     3.0
     """
     a, kth = _partition_arguments("partition", a, kth, axis, kind, order)
-    return _permuted(a, _argpartition, axis, kth=kth)
+    return _permuted(a, _partition_order, axis, kth=kth)
 
 
 @implements(np.argpartition)

@@ -44,7 +44,7 @@ def _of_full_rank_forward(p: Any, rank: Any, *, order: int) -> Any:
 _of_full_rank = Op(
     _of_full_rank_forward,
     name="of_full_rank",
-    data_dependent=False,
+    lower=lambda b, p, rank, order: b.require(p, b.elementwise("equal", rank, order)),
     vjp=[lambda g, out, p, rank, order: g, None],
     jvp=[lambda t, out, p, rank, order: t, None],
     taylor=series.linear,

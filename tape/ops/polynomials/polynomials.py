@@ -67,7 +67,7 @@ def _batch_polyval(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
     if is_batched[0]:
         if p.ndim > 2 or not p.shape[1]:
             return NotImplemented
-        ndim = x.ndim - is_batched[1] if isinstance(x, np.ndarray) else np.ndim(x)
+        ndim = np.ndim(x) - is_batched[1]
         p = reshape(p.T, (p.shape[1], size, *(1,) * ndim))  # each coefficient broadcasts against x
     elif p.ndim > 1:
         return NotImplemented
@@ -291,9 +291,23 @@ def _trimmed_vjp(g: Any, out: Any, p: Any, tolerance: float, least: int) -> Any:
     return concatenate([np.zeros(len(p) - len(out), p.dtype), g])
 
 
+def _lower_trimmed(b: Any, p: Any, tolerance: float, least: int) -> Any:
+    if not p.size:
+        b.refuse("no coefficients")
+    is_kept = b.elementwise(
+        "logical_not", b.elementwise("less_equal", b.elementwise("absolute", p), tolerance)
+    )
+    first = b.where(b.fold("any", is_kept), b.fold("argmax", b.cast(is_kept, np.float64)), p.size)
+    b.guard_length(p.size - b.elementwise("minimum", first, p.size - least), 0)
+    (count,) = b.shape
+    return b.slice(p, (p.size - count,), (1,), (count,))
+
+
 trimmed = Op(
     _trimmed_forward,
     name="trimmed",
+    lower=_lower_trimmed,
+    data_dependent=True,
     vjp=[_trimmed_vjp],
     jvp=[lambda t, out, p, tolerance, least: getitem(t, slice(len(p) - len(out), None))],
     taylor=series.linear,

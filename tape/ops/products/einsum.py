@@ -167,7 +167,7 @@ def _multiplied(b: Any, left: Term, right: Term, kept: set[str]) -> Term:
     y = _arranged(b, (y, ys), (*stacks, *inner, *columns))
     x = b.reshape(x, sides(*stacks, rows, inner))
     y = b.reshape(y, sides(*stacks, inner, columns))
-    if x.dtype.kind == "f" and inner and (rows or columns):
+    if x.dtype.kind in "fc" and inner and (rows or columns):
         out = b.matmul(x, y)
     else:
         pairs = b.reshape(x, (*x.shape, 1)) * b.reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))

@@ -107,8 +107,11 @@ def _batch_matmul(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any]
     return out.reshape((*out.shape[:-2], *rows, *columns))
 
 
+_FAST = frozenset(map(np.dtype, ("f8", "f4")))  # those of our own kernels for sums of products
+
+
 def _lower_matmul(b: Any, x: Any, y: Any) -> Any:
-    if x.ndim == 1 == y.ndim:
+    if x.ndim == 1 == y.ndim and np.result_type(x.dtype, y.dtype) in _FAST:
         return b.fold("sum", x * y)
     rows, columns = x.shape[-2:-1], () if y.ndim == 1 else y.shape[-1:]
     x = b.reshape(x, (1, *x.shape)) if x.ndim == 1 else x
@@ -170,6 +173,14 @@ def _scaled(g: Any, y: Any, like: Any) -> Any:
     return fit(expand_dims(g, -1) * y, like)
 
 
+def _lower_vecdot(b: Any, x: Any, y: Any) -> Any:
+    dtype = np.result_type(x.dtype, y.dtype)
+    if (dtype.kind != "c" and dtype != np.float16) or not x.size or not y.size:
+        return b.fold("sum", x * y, -1)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return b.gufunc("vecdot", *[b.broadcast(b.value(a, dtype), shape) for a in (x, y)])[0]
+
+
 _vecdot = Op(
     np.vecdot,
     name="vecdot",
@@ -179,7 +190,7 @@ _vecdot = Op(
     ],
     linear=True,
     batch=elementwise,
-    lower=lambda b, x, y: b.fold("sum", x * y, -1),
+    lower=_lower_vecdot,
 )
 declare_cost(matrix_products, _matmul, _vecdot)
 

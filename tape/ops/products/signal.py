@@ -21,7 +21,7 @@ from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where
 from tape.ops.ordering.sorting import argsort, batch_first
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import getitem, index_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel
 
@@ -55,10 +55,29 @@ def _convolve_adjoint(g: Any, x: Any, other: Any, mode: str) -> Any:
     return _turned(_correlate(other, conjugated(g), mode="valid"))
 
 
+def _lower_convolve(b: Any, a: Any, v: Any, mode: str) -> Any:
+    return _slide(b, b.value(a), b.slice(v := b.value(v), (v.size - 1,), (-1,), v.shape), mode)
+
+
+def _lower_correlate(b: Any, a: Any, v: Any, mode: str) -> Any:
+    return _slide(b, b.value(a), b.value(v), mode)
+
+
+def _slide(b: Any, a: Any, v: Any, mode: str) -> Any:
+    """Return the sums of products of two vectors; those with the longer one second come in reverse."""
+    dtype = np.promote_types(a.dtype, v.dtype)
+    longer, shorter = (a, v) if a.size >= v.size else (v, a)
+    sizes = (longer.size, shorter.size, int(mode == "full"))
+    count = a.size + v.size - 1 if mode == "full" else longer.size - shorter.size + 1
+    out = b.kernel("correlate", (longer, shorter), sizes, (count,), dtype)
+    return out if longer is a else b.slice(out, (count - 1,), (-1,), (count,))
+
+
 _convolve: Op = Op(
     lambda a, v, *, mode: np.convolve(a, v, mode),
     name="convolve",
     data_dependent=False,
+    lower=_lower_convolve,
     vjp=[
         lambda g, out, a, v, mode: _convolve_adjoint(g, a, v, mode),
         lambda g, out, a, v, mode: _convolve_adjoint(g, v, a, mode),
@@ -70,6 +89,7 @@ _correlate: Op = Op(
     lambda a, v, *, mode: np.correlate(a, v, mode),
     name="correlate",
     data_dependent=False,
+    lower=_lower_correlate,
     vjp=[  # the convolution with the second operand reversed and conjugated
         lambda g, out, a, v, mode: _convolve_adjoint(g, a, conjugated(_turned(v)), mode),
         lambda g, out, a, v, mode: conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
@@ -157,7 +177,13 @@ def _interval_forward(x: Any, xp: Any) -> Any:
     return np.where(x == xp[-1], len(xp) - 1, count)  # the last knot belongs to the interval before
 
 
-_interval = Op(_interval_forward, name="interval", batch=batch_first)
+def _lower_interval(b: Any, x: Any, xp: Any) -> Any:
+    x, xp = b.value(x), b.value(xp)
+    is_last = b.elementwise("equal", x, b.slice(xp, (xp.size - 1,), (1,), (1,)))
+    return b.where(b.reshape(is_last, x.shape), xp.size - 1, b.search(xp, x, "right"))
+
+
+_interval = Op(_interval_forward, name="interval", batch=batch_first, lower=_lower_interval)
 
 
 def _gathered_forward(w: Any, interval: Any, *, count: int) -> Any:
@@ -219,10 +245,18 @@ def _pulled(d: Any, x: Any, xp: Any) -> Any:
     return getitem(of_starts, slice(1, None)) + getitem(of_ends, slice(-1))
 
 
+def _lower_interp(b: Any, x: Any, xp: Any, fp: Any) -> Any:
+    x, xp, fp = (b.value(b.value(a), np.float64) for a in (x, xp, fp))
+    if not x.size:
+        return x
+    return b.kernel("interp", (x, xp, fp), (x.size, xp.size), x.shape, np.float64)
+
+
 _interp = Op(
     lambda x, xp, fp: np.interp(x, xp, fp),
     name="interp",
     data_dependent=False,
+    lower=_lower_interp,
     vjp=[
         lambda g, out, x, xp, fp: g * _slope(x, xp, fp),
         lambda g, out, x, xp, fp: -_pulled(g * _slope(x, xp, fp), x, xp),
@@ -303,9 +337,27 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 # ---- phases ----------------------------------------------------------------------------------------
 
+
+def _lower_unwrap(b: Any, p: Any, discont: Any, axis: int, period: Any) -> Any:
+    """Lower to what `numpy.unwrap` does, for floats."""
+    axis %= p.ndim
+    after, before = (b.read(p, index_along(axis, part)) for part in (slice(1, None), slice(None, -1)))
+    low, high, least = -period / 2, period / 2, period / 2 if discont is None else discont
+    step = after - before
+    turned = b.elementwise("remainder", step - low, period) + low
+    is_ambiguous = b.elementwise(
+        "logical_and", b.elementwise("equal", turned, low), b.elementwise("greater", step, 0)
+    )
+    change = b.where(is_ambiguous, high, turned) - step
+    change = b.where(b.elementwise("less", b.elementwise("absolute", step), least), 0, change)
+    first = b.value(b.read(p, index_along(axis, slice(0, 1))), change.dtype)
+    return b.concatenate([first, after + b.scan("sum", change, axis)], axis)
+
+
 _unwrap = Op(
     lambda p, *, discont, axis, period: np.unwrap(p, discont, axis, period=period),
     name="unwrap",
+    lower=_lower_unwrap,
     vjp=[lambda g, out, p, discont, axis, period: g],
     jvp=[lambda t, out, p, discont, axis, period: t],
     taylor=series.linear,

@@ -5,7 +5,9 @@ Edges that are computed from the elements are differentiated by the smallest and
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,70 @@ declare_samples("np.histogram_bin_edges(x, 3)")
 def is_estimated(*operands: Any, count: Any, range: Any) -> bool:
     """Return whether the number of bins is estimated from the data."""
     return isinstance(count, str)
+
+
+# ---- in instructions: ``b`` is the builder of a program -----------------------------------------------
+
+
+def lower_edges(b: Any, x: Any, *bins: Any, count: Any, range: Any) -> Any:
+    """Lower `numpy.histogram_bin_edges`."""
+    if bins:
+        edges = b.value(*bins)
+        if edges.size < 2:
+            return edges
+        return b.unless(b.fold("any", b.elementwise("greater", *_neighbours(b, edges))), edges)
+    if isinstance(count, str):
+        b.refuse("how many bins there are depends on data")
+    if range is not None or not x.size:
+        return b.fixed(np.histogram_bin_edges(np.zeros(0, x.dtype), count, range))
+    low, high = (b.fold(kind, x) for kind in ("min", "max"))
+    if x.dtype.kind != "f":
+        low, high = b.cast(low, np.float64), b.cast(high, np.float64)
+    dtype = low.dtype
+    is_one = b.elementwise("equal", low, high)
+    low, high = b.where(is_one, low - 0.5, low), b.where(is_one, high + 0.5, high)
+    width = high - low
+    step = width / count
+    ways = b.value(np.arange(count, dtype=dtype))
+    spread = b.where(b.elementwise("equal", step, 0), ways / count * width, ways * step) + low
+    edges = b.concatenate([spread, b.reshape(high, (1,))], 0)
+    is_finite = b.elementwise("isfinite", width)
+    goes_up = b.fold("all", b.elementwise("less", *_neighbours(b, edges)))
+    return b.unless(b.elementwise("logical_not", b.elementwise("logical_and", is_finite, goes_up)), edges)
+
+
+def _neighbours(b: Any, edges: Any) -> list[Any]:
+    return [b.read(edges, (part,)) for part in (slice(-1), slice(1, None))]
+
+
+def lower_bins(b: Any, sample: Any, *edges: Any) -> Any:
+    """Return the bin of a flattened histogram for each row; one past the last for those outside."""
+    counts = tuple(bounds.size - 1 for bounds in edges)
+    columns = (
+        [sample]
+        if sample.ndim == 1
+        else [b.read(sample, (slice(None), k)) for k in builtins.range(sample.shape[1])]
+    )
+    is_inside, place = None, b.literal(0, np.int64)
+    for bounds, x, count in zip(edges, columns, counts, strict=True):
+        is_last = b.elementwise("equal", x, b.read(bounds, (-1,)))  # the last bin has both of its edges
+        index = b.search(bounds, x, "right") - 1 - b.cast(is_last, np.int64)
+        is_in = b.elementwise(
+            "logical_and", b.elementwise("greater_equal", index, 0), b.elementwise("less", index, count)
+        )
+        is_inside = is_in if is_inside is None else b.elementwise("logical_and", is_inside, is_in)
+        place = place * count + index
+    return b.where(is_inside, place, prod(counts))
+
+
+def lower_histogram(b: Any, sample: Any, weights: Any, *edges: Any) -> Any:
+    """Return how many rows are in each bin, or the sums of their weights."""
+    if not sample.size or min(bounds.size for bounds in edges) < 2:
+        b.refuse("nothing to count, or no bins")
+    shape = tuple(bounds.size - 1 for bounds in edges)
+    place = lower_bins(b, sample, *edges)
+    counts = b.count(place, weights, prod(shape) + 1)
+    return b.reshape(b.read(counts, (slice(prod(shape)),)), shape)
 
 
 def _ends(x: Any) -> list[Any]:
@@ -62,6 +128,7 @@ def _edges_op(forward: Callable[..., Any]) -> Callable[..., Any]:
         jvp=[_edges_jvp],
         taylor=series.linear,
         data_dependent=is_estimated,
+        lower=lower_edges,
     )
 
     def edges(x: Any, *, count: Any, range: Any) -> Any:
@@ -78,6 +145,7 @@ _edges_given = Op(
     jvp=[None, lambda t, out, a, bins: t],
     taylor=series.linear,
     data_dependent=False,
+    lower=lambda b, a, bins: lower_edges(b, a, bins, count=None, range=None),
 )
 
 

@@ -64,7 +64,10 @@ def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims
 
 
 _digitize = Op(
-    lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=batch_first
+    lambda x, bins, *, right: np.digitize(x, bins, right=right),
+    name="digitize",
+    batch=batch_first,
+    lower=lambda b, x, bins, right: b.digitize(b.value(x), b.value(bins), right),
 )
 declare_cost(searching, _digitize)
 
@@ -105,12 +108,19 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 # ---- bins of ints ----------------------------------------------------------------------------------
 
-_bincount = Op(lambda x, *, minlength: np.bincount(x, minlength=minlength), name="bincount")
+_bincount = Op(
+    lambda x, *, minlength: np.bincount(x, minlength=minlength),
+    name="bincount",
+    lower=lambda b, x, minlength: b.bincount(b.value(x), None, minlength),
+    data_dependent=True,
+)
 _weighed_bincount = Op(
     lambda x, weights, *, minlength: np.bincount(x, weights, minlength),
     name="bincount",
     vjp=[None, lambda g, out, x, weights, minlength: getitem(g, x)],
     linear=True,
+    lower=lambda b, x, weights, minlength: b.bincount(b.value(x), b.value(weights), minlength),
+    data_dependent=True,
 )
 declare_cost(passes(1), _bincount, _weighed_bincount)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
+from tape.core.linear import broadcast_to
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.record import recorder_of
@@ -71,6 +73,14 @@ def _lower_excess(b: Any, logits: Any, target: Any) -> Any:
     return lower_softmax(b, logits, _LAST) * mass - target
 
 
+def _whole(operands: Any, is_batched: Any, size: int) -> Any:
+    """Return operands that all have the axis of the batch: one sample of a batch is a sample like others."""
+    return [
+        x if inside else broadcast_to(x, shape=(size, *np.shape(x)))
+        for x, inside in zip(operands, is_batched, strict=True)
+    ]
+
+
 # The derivative of the losses by the logits: the predicted distribution minus the target.
 _excess = recorder_of(
     Op(
@@ -79,6 +89,7 @@ _excess = recorder_of(
         lower=_lower_excess,
         vjp=[_excess_by_logits, _excess_vjp_target],
         jvp=[_excess_by_logits, _excess_jvp_target],
+        batch=lambda op, operands, is_batched, attrs, size: op(*_whole(operands, is_batched, size)),
     ),
     2,
 )
@@ -166,6 +177,14 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
         total = sum_along(losses, axis=None, keepdims=False)
         return total / losses.size if reduction == "mean" else total
 
+    def batch(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+        losses = _CROSS_ENTROPIES["none"](*_whole(operands, is_batched, size))
+        if reduction == "none":
+            return losses
+        axes = tuple(range(1, losses.ndim))
+        total = sum_along(losses, axis=axes, keepdims=False) if axes else losses
+        return total / (prod(losses.shape[1:]) or np.nan) if reduction == "mean" else total
+
     op = Op(
         forward,
         name=f"softmax_cross_entropy_{reduction}",
@@ -178,6 +197,7 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
             lambda t, out, logits, target: reduced(t * _excess(logits, target)),
             lambda t, out, logits, target: -reduced(t * log_softmax_along(logits, axis=_LAST)),
         ],
+        batch=batch,
     )
     return recorder_of(op, 2)
 

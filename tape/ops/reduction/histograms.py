@@ -27,6 +27,9 @@ from tape.ops.reduction.bins import (
     edges_along,
     is_estimated,
     is_list,
+    lower_bins,
+    lower_edges,
+    lower_histogram,
     split_bins,
 )
 from tape.ops.reduction.differences import diff_along
@@ -57,7 +60,12 @@ def _bins_forward(sample: Any, *edges: Any) -> Any:
     return np.where(is_inside, places, np.prod(counts, dtype=int))
 
 
-_bins_of = Op(_bins_forward, name="bins_of", data_dependent=False)
+_bins_of = Op(
+    _bins_forward,
+    name="bins_of",
+    data_dependent=False,
+    lower=lambda b, sample, *edges: lower_bins(b, b.value(sample), *map(b.value, edges)),
+)
 
 
 def _pulled(g: Any, sample: Any, edges: Sequence[Any]) -> Any:
@@ -70,7 +78,19 @@ def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any 
     return np.histogram(a, bins[0] if bins else count, range, weights=weights)[0]
 
 
-_histogram = Op(_histogram_forward, name="histogram", data_dependent=is_estimated)
+def _lower_histogram(b: Any, a: Any, weights: Any, *bins: Any, count: Any, range: Any) -> Any:
+    a = b.value(a)
+    flat = b.reshape(a, (a.size,))
+    parts = None if weights is None else b.reshape(b.value(weights), (a.size,))
+    return lower_histogram(b, flat, parts, lower_edges(b, flat, *bins, count=count, range=range))
+
+
+_histogram = Op(
+    _histogram_forward,
+    name="histogram",
+    data_dependent=is_estimated,
+    lower=lambda b, a, *bins, **attrs: _lower_histogram(b, a, None, *bins, **attrs),
+)
 
 
 def _weighed_histogram_vjp(
@@ -95,6 +115,7 @@ _weighed_histogram: Op = Op(
         None,
     ],
     taylor=series.linear,
+    lower=_lower_histogram,
 )
 declare_cost(passes(1), _histogram, _weighed_histogram)
 
@@ -159,8 +180,21 @@ def _density(hist: Any, edges: Sequence[Any]) -> Any:
     return divide(hist, total)
 
 
+def _lower_histogramdd(b: Any, sample: Any, weights: Any, *edges: Any) -> Any:
+    bounds = [lower_edges(b, sample, part, count=None, range=None) for part in edges]
+    return lower_histogram(b, b.value(sample), None if weights is None else b.value(weights), *bounds)
+
+
 _histogramdd = Op(
-    lambda sample, *edges: np.histogramdd(sample, edges)[0], name="histogramdd", data_dependent=False
+    lambda sample, *edges: np.histogramdd(sample, edges)[0],
+    name="histogramdd",
+    data_dependent=False,
+    lower=lambda b, sample, *edges: lower_histogram(
+        b,
+        b.value(sample),
+        None,
+        *[lower_edges(b, sample, bounds, count=None, range=None) for bounds in edges],
+    ),
 )
 _weighed_histogramdd: Op = Op(
     lambda sample, weights, *edges: np.histogramdd(sample, edges, weights=weights)[0],
@@ -173,6 +207,7 @@ _weighed_histogramdd: Op = Op(
         None if tangents[1] is None else _weighed_histogramdd(sample, tangents[1], *edges)
     ),
     taylor=series.linear,
+    lower=_lower_histogramdd,
 )  # fmt: skip
 
 

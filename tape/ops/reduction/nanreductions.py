@@ -205,8 +205,19 @@ def nanmin(
 # ---- positions: recorded without a derivative -------------------------------------------------------
 
 
-_nanargmax = reducing(np.nanargmax, batch_positions)
-_nanargmin = reducing(np.nanargmin, batch_positions)
+def _lower_position(kind: str, worst: float) -> Callable[..., Any]:
+    def lower(b: Any, x: Any, axis: int | None, keepdims: bool) -> Any:
+        is_nan = b.elementwise("isnan", x)
+        found = b.position(kind, b.where(is_nan, worst, x), axis, keepdims)
+        length = x.size if axis is None else x.shape[axis]
+        nothing = b.fold("all", is_nan, axis, keepdims)
+        return b.push("ravel_index", [b.where(nothing, length, found)], ((length,), False))  # stops there
+
+    return lower
+
+
+_nanargmax = reducing(np.nanargmax, batch_positions, _lower_position("argmax", -np.inf))
+_nanargmin = reducing(np.nanargmin, batch_positions, _lower_position("argmin", np.inf))
 declare_cost(passes(1), _nanargmax, _nanargmin)
 
 

@@ -56,14 +56,20 @@ def _lower_total(kind: str) -> Any:
     """Lower to a fold; integers and bools accumulate in int64, as in NumPy."""
 
     def lower(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-        return b.fold(kind, x if x.dtype.kind == "f" else b.cast(x, np.int64), axis, keepdims)
+        return b.fold(kind, x if x.dtype.kind in "fc" else b.cast(x, np.int64), axis, keepdims)
 
     return lower
 
 
 def lower_mean(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
-    return b.fold("sum", x, axis, keepdims) / b.literal(count_along(x.shape, axis), x.dtype)
+    count = count_along(x.shape, axis)
+    if x.dtype in (np.float16, np.complex64):  # NumPy adds halves as floats, and divides in double precision
+        wide = np.dtype(np.float64 if x.dtype == np.float16 else np.complex128)
+        added = x if x.dtype == np.complex64 else b.cast(x, np.float32)
+        total = b.fold("sum", added, axis, keepdims)
+        return b.cast(b.cast(b.cast(total, wide) / b.literal(count, wide), added.dtype), x.dtype)
+    x = x if x.dtype.kind in "fc" else b.cast(x, np.float64)
+    return b.fold("sum", x, axis, keepdims) / b.literal(count, x.dtype)
 
 
 sum_along = Op(

@@ -22,6 +22,12 @@ from tape.errors import OptionError, UnsupportedError
 from tape.inspect.costs import declare_cost, sorting
 from tape.inspect.samples import declare_samples
 from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
+from tape.ops.reduction.order_statistics import (
+    LINES,
+    lower_interpolation,
+    lower_median,
+    lower_quantile,
+)
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.joining import stack
@@ -36,17 +42,6 @@ declare_samples(
     "np.percentile(x, [20, 70], axis=0)",
 )
 
-_LINES = {
-    "linear": (0.0, -1.0),
-    "interpolated_inverted_cdf": (-1.0, 0.0),
-    "hazen": (-0.5, 0.0),
-    "weibull": (-1.0, 1.0),
-    "median_unbiased": (-2 / 3, 1 / 3),
-    "normal_unbiased": (-5 / 8, 1 / 4),
-}
-"""Methods by which the position among n elements is ``a + (n + b) * q``, if that is among them: a and b.
-
-From Hyndman and Fan, "Sample quantiles in statistical packages" (1996)."""
 _STEPS = frozenset(
     {
         "averaged_inverted_cdf",
@@ -71,8 +66,8 @@ def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarr
     positions = np.zeros((*q.shape, *counts.shape))
     growth = np.zeros(positions.shape)
     for count in np.unique(counts[counts > 0]):
-        if method in _LINES:
-            a, b = _LINES[method]
+        if method in LINES:
+            a, b = LINES[method]
             line, slope = a + (count + b) * q, count + b
             found, slopes = np.clip(line, 0, count - 1), np.where(line >= 0, slope, 0.0)
         else:
@@ -134,6 +129,7 @@ _interpolation = Op(
     _interpolation_forward,
     name="interpolation",
     data_dependent=False,
+    lower=lower_interpolation,
     vjp=[None, lambda g, out, x, q, **attrs: _summed_to(q, out[4] * (g[3] - g[2]))],
     jvp=[None, _interpolation_jvp],
 )
@@ -189,7 +185,7 @@ def _with_q(op: Any, q: Any) -> Callable[..., Any]:
 
 def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool) -> Op:
     """Return an operation of two operands, the elements and the quantiles."""
-    fixed = {"scale": scale, "skips_nan": skips_nan}
+    fixed: dict[str, Any] = {"scale": scale, "skips_nan": skips_nan}
 
     def with_settings(rule: Callable[..., Any]) -> Callable[..., Any]:
         return lambda d, out, x, q, **attrs: rule(d, out, x, q, **attrs, **fixed)
@@ -200,6 +196,7 @@ def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool)
         vjp=[with_settings(_vjp), with_settings(_vjp_q)],
         jvp=[with_settings(_jvp), with_settings(_jvp_q)],
         batch=_batch_quantile,
+        lower=lambda b, x, q, **attrs: lower_quantile(b, x, q, **attrs, **fixed),
     )
 
 
@@ -215,6 +212,7 @@ def _median_op(function: Callable[..., Any], *, skips_nan: bool) -> Op:
         vjp=[with_settings(_vjp)],
         jvp=[with_settings(_jvp)],
         batch=along_axes,
+        lower=lambda b, x, **attrs: lower_median(b, x, **attrs, skips_nan=skips_nan),
     )
 
 
@@ -231,9 +229,9 @@ def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims:
     name = op.name
     a, axes = operand_and_axes(name, a, axis, allow_number=False)
     q = as_operand(q)
-    if method not in _LINES and method not in _STEPS:
+    if method not in LINES and method not in _STEPS:
         raise OptionError(
-            f"{name}: method={method!r}. It must be one of {', '.join(sorted({*_LINES, *_STEPS}))}"
+            f"{name}: method={method!r}. It must be one of {', '.join(sorted({*LINES, *_STEPS}))}"
         )
     if weights is not None:
         raise UnsupportedError(f"{name} with weights= has no rule. Repeat elements, or sort and np.cumsum")

@@ -69,10 +69,13 @@ def _taylor_std(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> seri
 
 
 def _lower_var(b: Any, x: Any, axis: Reduced | None, ddof: float, keepdims: bool) -> Any:
-    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
+    if x.dtype == np.float16:  # as NumPy
+        return b.cast(_lower_var(b, b.cast(x, np.float32), axis, ddof, keepdims), x.dtype)
+    x = x if x.dtype.kind in "fc" else b.cast(x, np.float64)
     centered = x - lower_mean(b, x, axis, True)
     freedom = builtins.max(count_along(x.shape, axis) - ddof, 0)
-    return b.fold("sum", centered * centered, axis, keepdims) / b.literal(freedom, x.dtype)
+    squares = b.squares(centered)
+    return b.fold("sum", squares, axis, keepdims) / b.literal(freedom, squares.dtype)
 
 
 var_along = reduction_by_partials(

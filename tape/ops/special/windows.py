@@ -61,6 +61,8 @@ def _forward(x: Any, *, order: int) -> Any:
 
 def _lower_sinc(b: Any, x: Any, order: int) -> Any:
     x = b.value(x)
+    if x.dtype == np.float16:
+        b.refuse("NumPy rounds the product with pi otherwise")
     if order:
         sin, cos, absolute = (partial(b.elementwise, name) for name in ("sin", "cos", "absolute"))
         return _sinc_derivative(x, order, sin, cos, absolute, b.where)

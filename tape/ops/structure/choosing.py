@@ -12,7 +12,7 @@ from tape import errors
 from tape.core import series
 from tape.core.batch_rules import elementwise
 from tape.core.linear import cast
-from tape.core.node import plain
+from tape.core.node import plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -189,7 +189,7 @@ def _chosen(name: str, condition: Any, a: Any, axis: int | None) -> Any:
     length = np.size(a) if axis is None else shape[checked_axis(name, shape, axis)]
     count = np.size(condition)
     if count > length:  # a batch of conditions has its axis in front
-        beyond = np.reshape(plain(condition), (-1, count))[:, length:]
+        beyond = np.reshape(plain_batch(condition), (-1, count))[:, length:]
         checked_positions(name, np.argwhere(beyond)[:, 1] + length, 0, length)
     return take(a, flatnonzero(condition), axis)
 
@@ -251,7 +251,21 @@ def _span(x: Any, *, axis: int, trim: str) -> Any:
     return np.arange(kept[0] if "f" in trim else 0, kept[-1] + 1 if "b" in trim else x.shape[axis])
 
 
-_span_of = Op(_span, name="span")
+def _lower_span(b: Any, x: Any, axis: int, trim: str) -> Any:
+    others = tuple(i for i in range(x.ndim) if i != axis)
+    kept = b.value(x, bool)
+    kept, length = b.fold("any", kept, others) if others else kept, x.shape[axis]
+    if not length:
+        b.refuse("nothing to trim")
+    flags = b.cast(kept, np.float64)
+    first = b.fold("argmax", flags) if "f" in trim else b.literal(0)
+    last = b.fold("argmax", b.read(flags, (slice(None, None, -1),))) if "b" in trim else b.literal(0)
+    count = b.where(b.fold("any", kept), length - last - first, 0)
+    b.guard_length(count, 0)
+    return first + b.positions(b.shape, 0)
+
+
+_span_of = Op(_span, name="span", lower=_lower_span, data_dependent=True)
 
 
 def _trimmed_forward(x: Any, span: Any, *, axis: int) -> Any:

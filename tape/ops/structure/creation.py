@@ -83,8 +83,9 @@ def full_like(
 
 
 def _batch_beside(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    array = operands[1]
-    return broadcast_to(array, (size, *np.shape(array)))
+    x, array = operands
+    values = np.array(np.broadcast_to(array, (size, *np.shape(array))))
+    return beside(x, values) if isinstance(x, Handle) else values
 
 
 _beside = Op(
@@ -134,10 +135,7 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
         *,
         device: str | None = None,
     ) -> Any:
-        model = plain(a)
-        if np.shape(model) != np.shape(a):  # a batch holds several arrays
-            model = np.empty(np.shape(a), model.dtype)
-        array = make(model, dtype, order, subok, shape, device=device)
+        array = make(plain(a), dtype, order, subok, shape, device=device)
         return beside(a, array) if isinstance(a, Handle) else array
 
     like.__name__ = like.__qualname__ = f"{what}_like"

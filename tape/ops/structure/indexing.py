@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint
 from tape.core import series
+from tape.core.batch_rules import lift
+from tape.core.linear import broadcast_to
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.specialise import specialised
@@ -17,6 +20,7 @@ from tape.core.table import implements
 from tape.errors import OutOfBoundsError
 from tape.inspect.costs import declare_cost, free, passes
 from tape.kernels.accumulate import Scattered
+from tape.ops.structure.axes import transpose
 
 __all__ = ["getitem"]
 
@@ -51,10 +55,81 @@ def batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | No
     return (slice(None), *index)
 
 
-def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+class Positions(NamedTuple):
+    """An index whose arrays differ within a batch, for the whole batch.
+
+    Attributes
+    ----------
+    where, arrays
+        The index and its arrays, with a further array in front, which counts the elements of the batch.
+    order : tuple of int or None
+        The axes of what is read there, as they belong; None if they do.
+    """
+
+    where: tuple[Any, ...]
+    arrays: list[Any]
+    order: tuple[int, ...] | None
+
+    def in_order(self, read: Any) -> Any:
+        """Return what was read, with its axes as they belong."""
+        return read if self.order is None else transpose(read, self.order)
+
+    def to_write(self, values: Any) -> Any:
+        """Return values with their axes as they are read."""
+        return values if self.order is None else transpose(values, tuple(np.argsort(self.order).tolist()))
+
+
+def positions(
+    index: tuple[Any, ...],
+    arrays: Sequence[Any],
+    is_batched: Sequence[bool],
+    ndim: int,
+    size: int,
+    *,
+    of_one: bool = False,
+) -> Positions | None:
+    """Return the index for a batch of arrays with ``ndim`` axes each, or of one; None if it holds masks."""
+    if any(isinstance(part, (bool, np.bool_)) for part in index) or any(a.dtype.kind == "b" for a in arrays):
+        return None
+    count = max(np.ndim(array) - inside for array, inside in zip(arrays, is_batched, strict=True))
+    lifted = [lift(array, inside, count) for array, inside in zip(arrays, is_batched, strict=True)]
+    if not of_one:
+        lifted = [np.arange(size).reshape((size, *(1,) * count)), *lifted]
+        whole = (HOLE, *index)
+    else:
+        whole = index
+    where = [k for k, part in enumerate(index) if part is HOLE or isinstance(part, int)]
+    before = index[: where[0]]
+    if where[-1] - where[0] != len(where) - 1 or not before:  # what arrays read comes first
+        return Positions(whole, lifted, None)
+    taken = sum(part is not None and part is not ... for part in index)
+    left = sum(ndim - taken if part is ... else 1 for part in before)
+    rest = ndim - taken + sum(part is None or isinstance(part, slice) for part in index) - left
+    if of_one:
+        order = (left, *range(left), *range(left + 1, left + 1 + count + rest))
+    else:
+        behind = 1 + count + left
+        order = (0, *range(1 + count, behind), *range(1, 1 + count), *range(behind, behind + rest))
+    return Positions(whole, lifted, order)
+
+
+def batch_reading(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     index = batch_index(attrs["index"], is_batched)
     shape = {"shape": (size, *attrs["shape"])} if "shape" in attrs else {}
-    return NotImplemented if index is None else op(*operands, index=index, **shape)
+    if index is not None:
+        return op(*operands, index=index, **shape)
+    if not any(is_batched[1:]):
+        return NotImplemented
+    (x, *arrays), (x_inside, *arrays_inside) = operands, is_batched
+    ndim = len(attrs["shape"]) if shape else np.ndim(x) - x_inside
+    is_one = not shape and not x_inside
+    found = positions(attrs["index"], arrays, arrays_inside, ndim, size, of_one=is_one)
+    if found is None:
+        return NotImplemented
+    if not shape:
+        return found.in_order(op(x, *found.arrays, index=found.where))
+    g = x if x_inside else broadcast_to(x, shape=(size, *np.shape(x)))
+    return op(found.to_write(g), *found.arrays, index=found.where, **shape)
 
 
 def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
@@ -85,7 +160,7 @@ getitem_op: Op = Op(
         None if tangents[0] is None else getitem_op(tangents[0], *arrays, index=index)
     ),
     taylor=series.linear,
-    batch=_batch,
+    batch=batch_reading,
     lower=lambda b, x, *arrays, index: b.read(x, filled_index(index, arrays)),
     data_dependent=lambda x, *arrays, index: any(array.dtype.kind == "b" for array in arrays),
 )
@@ -102,7 +177,7 @@ scatter: Op = Op(
         None if tangents[0] is None else scatter(tangents[0], *arrays, index=index, shape=shape)
     ),
     taylor=series.linear,
-    batch=_batch,
+    batch=batch_reading,
     lower=lambda b, g, *arrays, index, shape: b.written(g, filled_index(index, arrays), shape),
 )
 declare_cost(passes(1), scatter)

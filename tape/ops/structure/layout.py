@@ -61,7 +61,7 @@ def slowest_first(a: Any, order: str = "K") -> Axes:
 
 
 def is_laid_out(x: Any, axes: Axes) -> bool:
-    """Return whether the axes follow each other in memory like this, without gaps; True for batches."""
+    """Return whether the axes follow each other in memory like this, without gaps."""
     memory = _memory(x)
     return memory.ndim != len(axes) or memory.transpose(axes).flags.c_contiguous
 

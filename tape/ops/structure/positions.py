@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import elementwise
-from tape.core.node import plain
+from tape.core.node import plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -72,7 +73,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
     """Return indices from ``first`` to ``length - 1``, or wrapped or clipped to that range."""
     if mode not in ("raise", "wrap", "clip"):
         raise OptionError(f"{name}: mode={mode!r}. It must be 'raise', 'wrap' or 'clip'")
-    found = np.asarray(plain(indices))
+    found = np.asarray(plain_batch(indices))
     if not found.size:
         return indices if found.dtype.kind in "iu" else found.astype(np.intp)
     if found.dtype.kind not in "iu":
@@ -93,9 +94,17 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
 # ---- public ------------------------------------------------------------------------------------------
 
 
-_argwhere = Op(np.argwhere)
-_nonzero = Op(lambda x: np.stack(np.nonzero(x), axis=-1), name="nonzero")
-_flatnonzero = Op(np.flatnonzero)
+def _lower_nonzero(b: Any, x: Any) -> Any:
+    if not x.ndim:
+        b.refuse("positions of a number")
+    return _unraveled(b, b.flatnonzero(x), x.shape)
+
+
+_argwhere = Op(np.argwhere, lower=_lower_nonzero, data_dependent=True)
+_nonzero = Op(
+    lambda x: np.stack(np.nonzero(x), axis=-1), name="nonzero", lower=_lower_nonzero, data_dependent=True
+)
+_flatnonzero = Op(np.flatnonzero, lower=lambda b, x: b.flatnonzero(x), data_dependent=True)
 declare_cost(passes(1), _flatnonzero, _nonzero, _argwhere)
 
 
@@ -116,10 +125,28 @@ _ravel_multi_index = Op(
     lower=_lower_ravel,
 )
 
+
+def _lower_unravel(b: Any, x: Any, shape: Shape, order: str) -> Any:
+    x = b.value(x, np.int64)
+    inside = b.push("ravel_index", [x], ((prod(shape),), False))  # which checks that it is in range
+    return _unraveled(b, inside, shape if order == "C" else shape[::-1], is_reversed=order == "F")
+
+
+def _unraveled(b: Any, left: Any, shape: Shape, *, is_reversed: bool = False) -> Any:
+    """Return the positions along the axes of flat ones, along a last axis."""
+    parts: list[Any] = []
+    for length in shape[::-1]:
+        length = max(length, 1)  # of no elements there are no positions
+        parts.append(b.reshape(b.elementwise("remainder", left, length), (*left.shape, 1)))
+        left = b.elementwise("floor_divide", left, length)
+    return b.concatenate(parts if is_reversed else parts[::-1], left.ndim)
+
+
 _unravel_index = Op(
     lambda x, *, shape, order: np.stack(np.unravel_index(x, shape, order), axis=-1),
     name="unravel_index",
     data_dependent=False,
+    lower=_lower_unravel,
 )
 
 

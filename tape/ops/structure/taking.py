@@ -19,7 +19,7 @@ from tape.inspect.costs import declare_cost, free, passes
 from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
-from tape.ops.structure.indexing import HOLE, scattered
+from tape.ops.structure.indexing import HOLE, batch_reading, getitem_op, scattered
 from tape.ops.structure.positions import Shape, checked_axis, checked_positions
 from tape.ops.structure.shape import astype, broadcasts, ravel, repeated, reshape
 
@@ -69,6 +69,11 @@ def _add(g: Any, indices: Any, *, shape: Shape, axis: int) -> Any:
     return Scattered(g.ravel(), (flat.ravel(),), (prod(shape),)).dense().reshape(shape)
 
 
+def _lower_take_along(b: Any, x: Any, indices: Any, axis: int) -> Any:
+    indices = b.value(indices)
+    return b.take_along(x, indices, axis) or b.read(x, _along(indices, x.shape, axis))
+
+
 _take_along_axis: Op = Op(
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
     name="take_along_axis",
@@ -78,7 +83,7 @@ _take_along_axis: Op = Op(
     ],
     linear=True,
     batch=_batch_along,
-    lower=lambda b, x, indices, axis: b.read(x, _along(indices, x.shape, axis)),
+    lower=_lower_take_along,
 )
 
 add_along_axis: Op = Op(
@@ -106,7 +111,11 @@ def _is_last(indices: Any, *, shape: Shape, axis: int) -> Any:
     return written[flat] == order
 
 
-_written_last = Op(_is_last, name="written_last", batch=_batch_along)
+def _lower_is_last(b: Any, indices: Any, shape: Shape, axis: int) -> Any:
+    return b.is_last(_along(b.value(indices), shape, axis), shape)
+
+
+_written_last = Op(_is_last, name="written_last", batch=_batch_along, lower=_lower_is_last)
 
 
 def _batch_put(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -141,6 +150,9 @@ _put_along_axis: Op = Op(
     ],
     taylor=series.linear,
     batch=_batch_put,
+    lower=lambda b, x, indices, values, axis: b.set_at(
+        x := b.value(x), b.value(values, x.dtype), _along(b.value(indices), x.shape, axis)
+    ),
 )
 
 
@@ -152,7 +164,10 @@ def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
 
 
 def _batch_take(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return NotImplemented if is_batched[1] else op(*operands, axis=inner_axis(attrs["axis"]))
+    if not is_batched[1]:
+        return op(*operands, axis=inner_axis(attrs["axis"]))
+    index = (*(slice(None),) * attrs["axis"], HOLE)
+    return batch_reading(getitem_op, operands, is_batched, {"index": index}, size)
 
 
 _take: Op = Op(

@@ -21,7 +21,7 @@ from tape.errors import DTypeError
 from tape.inspect.costs import declare_cost, free
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
-from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed
+from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed, positions
 from tape.ops.structure.shape import astype, repeated, reshape
 
 __all__ = ["add_at", "set_at"]
@@ -65,13 +65,24 @@ def _ndim_at(ndim: int, index: tuple[Any, ...], arrays: list[Any]) -> int:
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     (x, v, *arrays), (x_inside, v_inside, *arrays_inside) = operands, is_batched
     index = batch_index(attrs["index"], [x_inside, *arrays_inside])
-    if index is None:
+    count = np.ndim(x) - x_inside
+    found = None
+    if index is None and any(arrays_inside):
+        found = positions(attrs["index"], arrays, arrays_inside, count, size)
+    if index is None and found is None:
         return NotImplemented
     x = repeated(x, x_inside, size)
-    ndim = _ndim_at(np.ndim(x) - 1, attrs["index"], arrays)
+    ones = [np.empty(np.shape(a)[inside:], np.int8) for a, inside in zip(arrays, arrays_inside, strict=True)]
+    ndim = _ndim_at(count, attrs["index"], arrays if found is None else ones)
     if v_inside and v.ndim - 1 > ndim:
         v = reshape(v, (size, *v.shape[v.ndim - ndim :]))
-    return op(x, lift(v, v_inside, ndim), *arrays, index=index)
+    v = lift(v, v_inside, ndim)
+    if found is None:
+        return op(x, v, *arrays, index=index)
+    if not v_inside:
+        missing = ndim + 1 - np.ndim(v)
+        v = reshape(v, (*(1,) * missing, *np.shape(v))) if missing > 0 else v
+    return op(x, found.to_write(v), *found.arrays, index=found.where)
 
 
 def _summed(read: Any, shape: Shape) -> Any:
@@ -115,19 +126,10 @@ def _is_last(*arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
     return written[filled] == order
 
 
-def _lower_stays(b: Any, *arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
-    filled = filled_index(index, arrays)
-    zeros = b.broadcast(b.literal(0.0), shape)
-    read = b.read(zeros, filled)
-    counted = b.counted.setdefault(read.size, np.arange(read.size))
-    order = b.reshape(b.cast(b.constant(counted), np.float64), read.shape)
-    return b.elementwise("equal", b.read(b.set_at(zeros, order, filled), filled), order)
-
-
 _stays = Op(
     _is_last,
     name="stays",
-    lower=_lower_stays,
+    lower=lambda b, *arrays, index, shape: b.is_last(filled_index(index, arrays), shape),
     doc="For each element written at an index, whether it is the last one there.",
 )
 

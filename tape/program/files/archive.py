@@ -299,8 +299,12 @@ def _leaf(entry: Any) -> Leaf:
 def _ir(description: dict[str, Any], constants: list[np.ndarray]) -> IR:
     ends = list_of(description["inputs"]), list_of(description["outputs"])
     ir = _ir_of(description["instructions"], *ends, constants)
-    ir.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
+    ir.guards = [_guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
     return ir
+
+
+def _guard(kind: Any, outcome: Any) -> Guard:
+    return Guard(kind, tuple(outcome) if isinstance(outcome, list) else outcome)
 
 
 def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any], arrays: list[np.ndarray]) -> IR:

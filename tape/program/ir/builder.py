@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tape.core.op import Op
+from tape.kernels.convert import CAST_CODES
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import folding, indexing, loops, matrices, parts
-from tape.program.ir.identities import IDENTITIES
+from tape.program.ir import conversions, exponential, folding, indexing, loops, matrices, ordering, parts
+from tape.program.ir.identities import IDENTITIES, SPECIAL_IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
 from tape.program.ir.table import INSTRUCTIONS
@@ -33,8 +34,10 @@ _COMMUTATIVE_OPS = (
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
-NATIVE_DTYPES = frozenset(DTYPE_CODES)
-"""Dtypes that the machine computes with."""
+NATIVE_DTYPES = frozenset({*CAST_CODES, *conversions.PARTS})
+"""Dtypes that the machine computes with: by NumPy's loops."""
+ALL_NATIVE = frozenset(DTYPE_CODES)
+"""Those of them that all ``lower`` rules take."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
 """An identity of these applies to operands of one shape only if one of them is such an instruction."""
@@ -63,7 +66,10 @@ class Builder:
         self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.blocks: dict[int, loops.Block] = {}  # of several results, by the instruction that has them
-        self.is_native = True  # whether the machine computes with all dtypes so far
+        self.orders: dict[int, tuple[int, int]] = {}  # what an order sorts, and along which axis
+        self.shape: Shape | None = None  # of the recorded result that is being lowered, if data decide
+        self.length: tuple[Value, int] | None = None  # what it must be along an axis
+        self.is_native = True  # whether all ``lower`` rules take all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
     # ---- where values come from ------------------------------------------------------------------
@@ -124,7 +130,7 @@ class Builder:
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """Return the next argument that is an array or a number."""
-        self.is_native = self.is_native and dtype in NATIVE_DTYPES
+        self.is_native = self.is_native and dtype in ALL_NATIVE
         value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
         self.ir.inputs.append(value.id)
         return value
@@ -136,7 +142,7 @@ class Builder:
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         value = self._constants.get(key)
         if value is None:
-            self.is_native = self.is_native and array.dtype in NATIVE_DTYPES
+            self.is_native = self.is_native and array.dtype in ALL_NATIVE
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
@@ -150,7 +156,7 @@ class Builder:
         """Return an array that cannot change any more, or a number."""
         if isinstance(value, np.ndarray) and not value.size:
             return self.broadcast(self.literal(0, value.dtype), value.shape)
-        if isinstance(value, np.ndarray) and value.dtype in NATIVE_DTYPES:
+        if isinstance(value, np.ndarray) and value.dtype in ALL_NATIVE:
             one = value.flat[0]
             if (
                 one == value.flat[-1]
@@ -217,7 +223,7 @@ class Builder:
         if name == "positive":
             return self.value(operands[0])
         values = operands if self._is_loop(name, operands) else self._promoted(name, operands)
-        if name == "power" and values[0].dtype.kind != "f":
+        if name == "power" and values[0].dtype.kind not in "fc" and not (self.known(values[1]) or -1) > 0:
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         for value in values:
             if value.op == "broadcast":
@@ -266,11 +272,37 @@ class Builder:
             return value
         number = self.known(value)
         if number is not None:
+            number = number.real if number.dtype.kind == "c" and dtype.kind not in "cb" else number
             with np.errstate(all="ignore"):
-                return self.broadcast(self.literal(number, dtype), value.shape)
+                return self.broadcast(self.literal(np.asarray(number).astype(dtype)[()]), value.shape)
         if value.dtype == dtype:
             return self._values[value.id]
-        return self._spread(lambda core: self.push("cast", (core,), dtype=dtype), [value])
+        return self._spread(lambda core: conversions.converted(self, core, dtype), [value])
+
+    def real(self, value: Value) -> Value:
+        """Return the real parts; of real numbers the numbers."""
+        return conversions.real(self, value) if value.dtype.kind == "c" else value
+
+    def imag(self, value: Value) -> Value:
+        """Return the imaginary parts."""
+        if value.dtype.kind == "c":
+            return conversions.imag(self, value)
+        return self.broadcast(self.literal(0, value.dtype), value.shape)
+
+    reals, complexes = conversions.reals, conversions.complexes
+    joined = conversions.joined
+
+    def squares(self, value: Value) -> Value:
+        """Return squares of absolute values."""
+        if value.dtype.kind != "c":
+            return value * value
+        pairs = self.reals(value)
+        squares = pairs * pairs
+        first, second = (
+            self.slice(squares, (*(0,) * value.ndim, k), (1,) * squares.ndim, (*value.shape, 1))
+            for k in (0, 1)
+        )
+        return self.reshape(first + second, value.shape)
 
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
         """Compute on operands before they are broadcast, and broadcast the result."""
@@ -285,7 +317,8 @@ class Builder:
             self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(UFUNCS[name](*numbers))
-        rule = IDENTITIES.get(name)
+        rules = IDENTITIES if values[0].dtype in DTYPE_CODES else SPECIAL_IDENTITIES
+        rule = rules.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
             self.simplified += 1
@@ -295,7 +328,7 @@ class Builder:
     def _elementwise(self, name: str, values: tuple[Value, ...]) -> Value:
         """Append an elementwise instruction, unless there is an equal one."""
         x, y = values[0], values[-1]
-        if x.id > y.id and name in _COMMUTATIVE:
+        if x.id > y.id and name in _COMMUTATIVE and x.dtype.kind != "c":  # a product may round otherwise
             values = x, y = y, x
         key = (name, x.id, y.id)
         made = self._made.get(key)
@@ -311,6 +344,22 @@ class Builder:
     fold = folding.fold
     position = folding.position
     scan = folding.scan
+
+    # ---- order -----------------------------------------------------------------------------------------
+
+    sort = ordering.sort
+    argsort = ordering.argsort
+    take_along = ordering.take_along
+    refined_order = ordering.refined
+    positions = ordering.positions
+    search = ordering.search
+    digitize = ordering.digitize
+    flatnonzero = ordering.flatnonzero
+    places = ordering.places
+    bincount = ordering.bincount
+    count = ordering.count_numbers
+    runs = ordering.runs
+    unless = ordering.unless
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """Sum over the axes along which `broadcast` would repeat: its transpose."""
@@ -372,6 +421,10 @@ class Builder:
             return self.broadcast(self.reshape(source[0], ()), shape)
         if value.op in parts.WRITES and (found := parts.read(self, value, starts, steps, shape)) is not None:
             return found
+        if value.op == "concatenate" and 0 not in shape:
+            joined = parts.read_joined(self, value, starts, steps, shape)
+            if joined is not None:
+                return joined
         return self.push("slice", (value,), (starts, steps), shape=shape)
 
     # ---- matrices ----------------------------------------------------------------------------------------
@@ -380,6 +433,22 @@ class Builder:
     solve = matrices.solve
     triangular_solve = matrices.triangular_solve
     cholesky = matrices.cholesky
+
+    @staticmethod
+    def refuse(reason: str) -> NoReturn:
+        """Raise `CannotLower`, from a ``lower`` rule: the operation becomes a callback."""
+        raise CannotLower(reason)
+
+    gufunc = matrices.gufunc
+    linalg = matrices.linalg
+    transform = matrices.transform
+    expm = exponential.expm
+
+    def require(self, value: Value, is_right: Value) -> Value:
+        """Return a value if all of ``is_right`` holds; else the program stops, for the function itself."""
+        if value.size and is_right.size:
+            return self.push("require", (value, self.fold("all", is_right)))
+        return value
 
     # ---- loops, and several results -----------------------------------------------------------------------
 
@@ -395,6 +464,7 @@ class Builder:
     # ---- the rest ----------------------------------------------------------------------------------------
 
     read = indexing.read
+    is_last = indexing.is_last
     picked = indexing.picked
     add_picked = indexing.add_picked
     put = parts.put
@@ -409,6 +479,10 @@ class Builder:
 
     def add_at(self, total: Value, values: Value, index: Value | None, place: tuple[Any, ...]) -> Value:
         """Return ``total`` with values added to a slice ``(starts, steps)`` or by index to ``(axis,)``."""
+        if total.dtype in conversions.PARTS:  # each part by itself
+            total, values = (conversions.reals(self, x) for x in (total, values))
+            place = ((*place[0], 0), (*place[1], 1)) if index is None else place
+            return conversions.complexes(self, self.add_at(total, values, index, place))
         operands = (total, values) if index is None else (total, values, index)
         return self.push("add_at", operands, place)
 
@@ -435,15 +509,26 @@ class Builder:
     def kernel(
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
-        """Call a kernel of `tape.kernels.registry`; operands are converted to its dtype, indices to int64."""
+        """Call a kernel of `tape.kernels.registry`; operands are converted to a dtype, indices to int64."""
         indices = REGISTRY[name].indices
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
         return self.push("kernel", given, (name, parameters), shape=shape)
 
-    def guard(self, value: Value, kind: str, outcome: Any) -> None:
-        """Check that a branch, or a shape or dtype that depends on data, is what was recorded."""
+    def guard_length(self, value: Value, axis: int) -> None:
+        """Take a number for the length along an axis of the result that is being lowered."""
+        if self.as_numpy or self.shape is None:
+            raise CannotLower("the length of the result depends on data")
+        self.length = value, axis
+
+    def guard(self, value: Value, kind: str, outcome: Any, length: tuple[Value, int] | None = None) -> None:
+        """Check that a branch, or a shape or dtype that depends on data, is what was recorded.
+
+        For the shape of what is no callback, the length along one axis is given, and the axis.
+        """
         guards = self.ir.guards
-        if kind == "type":  # checked by the callback whose result it is
+        if length is not None:
+            self._append("guard", (length[0].id,), length[:1], (len(guards), length[1]))
+        elif kind == "type":  # checked by the callback whose result it is
             instruction = self.ir.instructions[value.id]
             instruction.attrs = (*instruction.attrs, len(guards))
         else:
@@ -475,7 +560,7 @@ class Builder:
         shape: Shape,
         dtype: Any,
     ) -> Value:
-        self.is_native = self.is_native and dtype in NATIVE_DTYPES
+        self.is_native = self.is_native and dtype in ALL_NATIVE
         calls = self.ir.callbacks
         calls.append((op, places, attrs))
         ids = tuple([value.id for value in values])

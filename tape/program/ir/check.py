@@ -114,8 +114,15 @@ def _check_constant(instruction: Instruction, ir: IR) -> None:
 
 
 def _check_guard(instruction: Instruction, ir: IR) -> None:
-    guard = ir.guards[index_below(len(ir.guards), instruction.attrs)]
-    if guard.kind == "bool":
+    guard = ir.guards[index_below(len(ir.guards), instruction.attrs[:1])]
+    if guard.kind == "type":
+        _, *shape = guard.outcome if type(guard.outcome) is tuple else refuse("its outcome must be a type")
+        index_below(len(shape), instruction.attrs[1:])
+        if not is_shape(tuple(shape)):
+            refuse("its outcome must be a type")
+    elif len(instruction.attrs) != 1:
+        refuse("its attribute must be the number of a guard")
+    elif guard.kind == "bool":
         if type(guard.outcome) is not bool:
             refuse("its outcome must be a bool")
     elif guard.kind != "int" or type(guard.outcome) is not int or not -(2**63) <= guard.outcome < 2**63:

@@ -67,7 +67,9 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
     if fold.attrs[0] != "sum" or product.op != "multiply" or uses[source] != 1:
         return fold
     factors = [instructions[x] for x in product.operands]
-    if product.dtype.kind != "f" or any(factor.shape != product.shape for factor in factors):
+    if product.dtype not in (np.float64, np.float32) or any(
+        factor.shape != product.shape for factor in factors
+    ):
         return fold
     if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it only if the factors are in memory
         mine = product.operands.count
@@ -119,7 +121,7 @@ def _move_scales(ir: IR) -> None:
         if instruction.op != "matmul":
             continue
         for id in instruction.operands:
-            while instructions[id].op in VIEWS:
+            while instructions[id].op in VIEWS and instructions[id].op != "reals":
                 (id,) = instructions[id].operands
             found = _scale(instructions, id)
             if found is not None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from tape.kernels.registry import needs_of
+from tape.program.native.gufuncs import GUFUNCS, layout_of
 
 if TYPE_CHECKING:
     from tape.program.ir.instructions import Instruction
@@ -95,6 +97,28 @@ def _system(flops: Callable[[int, int, int], int]) -> Cost:
         return (_PRODUCT * order + _SLOW_ELEMENT) * (matrices + result)
 
     return Cost(lambda out, values: flops(*sizes(out, values)), typical, longest)
+
+
+def gufunc(name: str) -> Cost:
+    """Return the cost of a generalised ufunc."""
+
+    def work(out: Instruction, values: Sequence[Instruction]) -> tuple[int, float]:
+        """Return the number of matrices, and the arithmetic for one."""
+        operands = [values[x] for x in out.operands]
+        chars = "".join([x.dtype.char for x in operands])
+        layout = layout_of(name, [x.shape for x in operands], chars, out.attrs)
+        return prod(layout.stack), GUFUNCS[name].flops(layout.lengths)
+
+    def nanoseconds(each: float, flop: float) -> Estimate:
+        def estimate(out: Instruction, values: Sequence[Instruction]) -> float:
+            count, flops = work(out, values)
+            return count * (each + flop * flops)
+
+        return estimate
+
+    return Cost(
+        lambda out, values: int(prod(work(out, values))), nanoseconds(500, 0.2), nanoseconds(20_000, 2)
+    )
 
 
 FREE = _per_element(_FAST_ELEMENT, _none)

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.kernels.folds import has_fold
+from tape.program.ir import conversions
+from tape.program.ir.conversions import PARTS
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
+from tape.program.native.functions import FOLDING
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
@@ -34,18 +38,22 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
     is_choice = kind in ("sum", "prod", "max", "min", "any", "all")
     if kind in ("any", "all") and not value.size:
         return b.broadcast(b.literal(kind == "all"), shape)
-    if is_choice and all(value.shape[axis] == 1 for axis in axes):
+    is_special = kind in FOLDING and not has_fold(kind, value.dtype)
+    if is_choice and not is_special and all(value.shape[axis] == 1 for axis in axes):
         only = b.reshape(value, shape)
         is_float = only.dtype.kind == "f"
         return (
             only + b.literal(0, only.dtype) if kind == "sum" and is_float else only
         )  # NumPy's of -0.0 is 0.0
-    if kind == "sum" and b.as_numpy and value.dtype.kind == "f":
-        if axes[-1] - axes[0] != len(axes) - 1:
-            raise CannotLower("NumPy sums axes that do not follow each other at once")
-        return b.push("numpy_sum", (value,), (axes,))
+    if is_special or (kind == "sum" and b.as_numpy and value.dtype.kind == "f"):
+        if not axes:
+            return value
+        if axes[-1] - axes[0] == len(axes) - 1:
+            return b.push("numpy_fold", (value,), (kind, axes))
+        if b.as_numpy or value.dtype == np.float16:  # which rounds the more often
+            raise CannotLower("NumPy reduces axes that do not follow each other at once")
     source = b.operands_if(value, "broadcast")
-    if kind == "sum" and source is not None:
+    if kind == "sum" and source is not None and not is_special:
         (core,) = source
         padded = (1,) * (value.ndim - core.ndim) + core.shape
         spread = [axis for axis in axes if padded[axis] == 1 != value.shape[axis]]
@@ -76,8 +84,11 @@ def scan(
         return -b.scan("max", -x, axis, backwards)
     given = (x,) if factors is None else (x, factors)
     dtype = np.result_type(*[value.dtype for value in given])
-    if kind in ("sum", "prod") and dtype.kind in "bi":
+    if kind in ("sum", "prod") and dtype.kind in "biu":
         dtype = np.dtype(np.int64)
+    if kind == "sum" and dtype in PARTS:  # each part by itself
+        pairs = scan(b, kind, conversions.reals(b, b.value(x, dtype)), axis % x.ndim, backwards)
+        return conversions.complexes(b, pairs)
     shape = broadcast_shapes(*[value.shape for value in given])
     operands = [b.broadcast(b.value(value, dtype), shape) for value in given]
     if not prod(shape) or shape[axis] == 1:

@@ -185,3 +185,17 @@ IDENTITIES: dict[str, Identity] = {
     "logical_and": _same,
     "logical_or": _same,
 }
+
+
+def _special_power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    """Return what Python's operator makes of a power of an array: other digits than `numpy.power`."""
+    x, number = values[0], numbers[1]
+    name = _POWERS.get(complex(number)) if number is not None and x.shape and x.dtype.kind in "fc" else None
+    if name is None:
+        return None
+    return x if name == "positive" else b.elementwise(name, x)
+
+
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
+SPECIAL_IDENTITIES: dict[str, Identity] = {"power": _special_power}
+"""Those for halves and complex numbers, whose zeros and infinities go by other rules."""

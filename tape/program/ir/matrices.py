@@ -5,17 +5,23 @@ Stacks along several axes are reshaped to two axes at most; right-hand sides bec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.kernels.small import MOST_ROWS
+from tape.program.ir.loops import Block
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
+from tape.program.native.gufuncs import GUFUNCS, layout_of
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
+
+
+_FLOATS = frozenset(map(np.dtype, ("f4", "f8")))
 
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
@@ -31,7 +37,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     Raises
     ------
     CannotLower
-        For dtypes other than float64 and float32.
+        For dtypes without a loop of NumPy's, and stacks of most of them along several axes.
     """
     dtype = np.result_type(x.dtype, y.dtype)
     x, y = b.value(x, dtype), b.value(y, dtype)
@@ -39,7 +45,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
-    if b.as_numpy:
+    if b.as_numpy or dtype not in _FLOATS:
         return b.push("numpy_matmul", (x, y))
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
@@ -66,6 +72,12 @@ def solve(b: Builder, a: Value, right: Value) -> Value:
     CannotLower
         For dtypes other than float64 and float32, and arrays without elements.
     """
+    if _are_small(a, right) and right.shape[-1] <= MOST_ROWS:
+        (a, right), dtype = _doubles(b, a, right)
+        stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
+        operands = [b.broadcast(x, (*stack, *x.shape[-2:])) for x in (a, right)]
+        shape = operands[1].shape
+        return b.cast(_small(b, "small_solve", operands, shape[-1:], shape), dtype)
     return _solved(b, a, right, lambda a, rows: b.push("solve", (a, rows)))
 
 
@@ -109,10 +121,118 @@ def cholesky(b: Builder, a: Value, upper: bool = False) -> Value:
     CannotLower
         As `solve`.
     """
+    if _are_small(a):
+        (a,), dtype = _doubles(b, a)
+        return b.cast(_small(b, "small_cholesky", (a,), (int(upper),), a.shape), dtype)
     (a,) = _floats(b, a)
     n = a.shape[-1]
     matrices = a if a.ndim <= 3 else b.reshape(a, (a.size // n**2, n, n))
     return b.reshape(b.push("cholesky", (matrices,), (upper,)), a.shape)
+
+
+def gufunc(b: Builder, name: str, *operands: Value, lengths: tuple[int, ...] = ()) -> tuple[Value, ...]:
+    """Return the results of a function of `tape.program.native.gufuncs`.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        Its name there.
+    *operands : Value
+        Of the dtypes of one of its loops. Stacks have one shape.
+    lengths : tuple of int
+        Those of core dimensions that the operands leave open.
+
+    Raises
+    ------
+    CannotLower
+        If the function does not take these operands, or this NumPy does not have it.
+    """
+    value = b.push(name, operands, lengths)
+    chars = "".join([x.dtype.char for x in operands])
+    results = layout_of(name, [x.shape for x in operands], chars, lengths).results
+    if len(results) == 1:
+        return (value,)
+    b.blocks[value.id] = Block(results)
+    return tuple([b.part(value, k) for k in range(len(results))])
+
+
+def transform(b: Builder, name: str, x: Value, factor: Any, count: int, dtype: Any) -> Value:
+    """Return a Fourier transform along the last axis, in the precision in which NumPy computes it.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        Its name in `tape.program.native.gufuncs`.
+    x : Value
+        One element at least.
+    factor : int or numpy.floating
+        What results are multiplied with. An int makes NumPy compute in double precision.
+    count : int
+        The length of the results.
+    dtype : numpy.dtype
+        That of the results.
+
+    Raises
+    ------
+    CannotLower
+        As `gufunc`.
+    """
+    ufunc = GUFUNCS[name].ufunc
+    if ufunc is None:
+        raise CannotLower(f"this NumPy has no {name}")
+    kind = int if type(factor) is int else factor.dtype
+    wanted = ufunc.resolve_dtypes((x.dtype, kind, dtype))
+    return b.gufunc(name, b.value(x, wanted[0]), b.literal(factor, wanted[1]), lengths=(count,))[0]
+
+
+def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:
+    """Return the results of a function of `numpy.linalg`, which computes in float64.
+
+    Results are of single precision if all operands are.
+
+    Raises
+    ------
+    CannotLower
+        As `gufunc`, and for complex numbers.
+    """
+    is_single = all(x.dtype == np.float32 for x in operands)
+    operands = tuple([b.value(x, np.dtype(np.float64)) for x in operands])
+    if name in _SMALL and _are_small(*operands):
+        shape = operands[0].shape
+        results: tuple[Value, ...] = (
+            _small(b, f"small_{name}", operands, (), shape[:-2] if name == "det" else shape),
+        )
+    else:
+        results = b.gufunc(name, *operands)
+    return tuple([b.cast(x, np.float32) for x in results]) if is_single else results
+
+
+_SMALL = ("det", "inv")
+_FEW = 32
+"""Matrices from which on kernels for small ones are faster than LAPACK."""
+
+
+def _are_small(a: Value, *others: Value) -> bool:
+    """Return whether there is a kernel for stacks of such matrices, and they are enough."""
+    count = prod(a.shape[:-2])
+    return a.shape[-1] <= MOST_ROWS and count >= _FEW and all(x.size for x in (a, *others))
+
+
+def _small(
+    b: Builder, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: tuple[int, ...]
+) -> Value:
+    stack, n = operands[0].shape[:-2], operands[0].shape[-1]
+    return b.kernel(name, operands, (prod(stack), n, *parameters), shape, np.dtype(np.float64))
+
+
+def _doubles(b: Builder, *values: Value) -> tuple[list[Value], np.dtype[Any]]:
+    """Convert operands to float64; return them, and the dtype of the result."""
+    dtype = _floats(b, *values)[0].dtype
+    return [b.value(value, np.dtype(np.float64)) for value in values], dtype
 
 
 def _floats(b: Builder, *values: Value) -> list[Value]:

@@ -82,6 +82,19 @@ def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) ->
     return None
 
 
+def read_joined(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value | None:
+    """Return the slice of a `concatenate` from the operand that it lies in; None if it lies in several."""
+    (axis,) = b.ir.instructions[value.id].attrs
+    start = starts[axis]
+    last = start + (shape[axis] - 1) * steps[axis]
+    for x in b.operands_of(b.ir.instructions[value.id]):
+        length = x.shape[axis]
+        if 0 <= start < length and 0 <= last < length:
+            return b.slice(x, (*starts[:axis], start, *starts[axis + 1 :]), steps, shape)
+        start, last = start - length, last - length
+    return None
+
+
 def _sum(found: Value, added: list[Value]) -> Value:
     for part in reversed(added):
         found = found + part

@@ -8,7 +8,7 @@ end.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.program.collector import collector_paused
-from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
+from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
+from tape.program.ir.dtypes import OF_ALL_DTYPES
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
 from tape.program.ir.prune import prune
@@ -70,11 +71,13 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
             values[id] = values[id].weakened()
     fixed = recorded.fixed
     needed = _needed(nodes, roots, fixed)
+    lengths: dict[int, tuple[Value, int]] = {}  # of nodes whose shape depends on data
     guards = iter([*recorded.guards, None])
     guard = next(guards)
     for id in range(len(nodes) + 1):
         while guard is not None and guard.position <= id:
-            builder.guard(values[guard.node], guard.kind, guard.outcome)
+            length = lengths.get(guard.node) if guard.kind == "type" else None
+            builder.guard(values[guard.node], guard.kind, guard.outcome, length)
             guard = next(guards)
         if id < len(nodes) and needed[id] and values[id] is None:
             node = nodes[id]
@@ -88,6 +91,8 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
                     if node.op is None
                     else _lowered(builder, node, values, recorded.unowned)
                 )
+                if builder.length is not None:
+                    lengths[id], builder.length = builder.length, None
     ir = builder.ir
     ir.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(ir.instructions)
@@ -144,6 +149,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     is_native = op.lower is not None and (
         dtype in NATIVE_DTYPES or type(out) is Results
     )  # whether the machine can compute it
+    is_special = dtype not in ALL_NATIVE and type(out) is not Results  # only some rules take all dtypes
     if builder.as_numpy:
         is_native = is_native and is_exact(node)
         if is_native and not is_view(node):
@@ -158,22 +164,27 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
         if type(operand) is Value:
             is_known = False
-            is_native = is_native and (builder.is_native or operand.dtype in NATIVE_DTYPES)
+            if not builder.is_native and operand.dtype not in ALL_NATIVE and operand.id not in builder.blocks:
+                is_native, is_special = is_native and operand.dtype in NATIVE_DTYPES, True
+        elif type(operand) is complex or np.result_type(operand) not in ALL_NATIVE:
+            is_special = True
         operands.append(operand)
+    is_native = is_native and not (is_special and (builder.as_numpy or op.name not in OF_ALL_DTYPES))
     if is_native:
         assert op.lower is not None
         if is_known:
             operands[0] = builder.value(operands[0])
         try:
+            builder.shape = shape if _depends_on_data(node) else None
             value = op.lower(builder, *operands, **attrs)
             if type(value) is Results:
-                return value
+                return cast(Any, value)
             if not isinstance(value, Value):
                 value = builder.literal(value, dtype)
             elif (value.dtype is not dtype or value.is_weak) and type(out) is not Results:
                 value = builder.cast(value, dtype)
         except CannotLower:
-            value = None
+            value = builder.length = None
         if value is not None and (value.shape == shape or type(out) is Results):
             return value.weakened() if isinstance(out, Weak) else value
     if builder.as_numpy:
@@ -183,6 +194,13 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
         return builder.callback_with_several(op, operands, attrs, out)
     value = builder.callback(op, operands, attrs, shape, dtype)
     return value.weakened() if isinstance(out, Weak) else value
+
+
+def _depends_on_data(node: Node) -> bool:
+    """Return whether data decide on the shape of a node, which is guarded then."""
+    assert node.op is not None
+    depends = node.op.data_dependent
+    return depends(*node.operands, **node.attrs) if callable(depends) else bool(depends)
 
 
 def lower_body(b: Builder, body: Body, inputs: Sequence[Any]) -> list[Value]:

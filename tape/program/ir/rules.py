@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from tape.kernels.convert import has_cast
 from tape.kernels.folds import DTYPE_CODES, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
-from tape.program.ir.loops import ALIGNMENT, BYTES, Loop
+from tape.program.ir.conversions import PARTS
+from tape.program.ir.loops import ALIGNMENT, BYTES, Block, Loop
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.types import (
     MOST_BYTES,
@@ -38,10 +40,13 @@ from tape.program.ir.types import (
     types_of,
 )
 from tape.program.ir.values import CannotLower
+from tape.program.native.functions import FOLDING, called_number, fold_number, gufunc_number, matmul_number
+from tape.program.native.gufuncs import layout_of
 from tape.program.native.ufuncs import UFUNCS
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_COMPLEX = {part: dtype for dtype, part in PARTS.items()}
 _NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]
 _MOST_OF_BLAS = 1 << 31
 """BLAS takes sizes as 32-bit integers."""
@@ -134,7 +139,7 @@ def cast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a conversion to the declared dtype."""
     refuse_attrs(attrs)
     (x,) = operands
-    if x.dtype not in DTYPE_CODES or dtype not in DTYPE_CODES:
+    if not has_cast(x.dtype, dtype):
         refuse(f"there is no conversion from {x.dtype} to {dtype}")
     return x.shape, dtype
 
@@ -207,6 +212,24 @@ def _within(attrs: tuple[Any, ...], shape: Shape, counts: Shape) -> None:
             refuse("it reaches outside of the array")
 
 
+def reals(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type complex numbers as pairs of floats."""
+    refuse_attrs(attrs)
+    (x,) = operands
+    if x.dtype not in PARTS:
+        refuse_types(operands)
+    return (*x.shape, 2), PARTS[x.dtype]
+
+
+def complexes(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type pairs of floats as complex numbers."""
+    refuse_attrs(attrs)
+    (x,) = operands
+    if x.dtype not in _FLOATS or x.shape[-1:] != (2,):
+        refuse_types(operands)
+    return x.shape[:-1], _COMPLEX[x.dtype]
+
+
 def part(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type one of several results, of the declared type, in a block of bytes."""
     (block,) = operands
@@ -224,6 +247,15 @@ def part(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
 def fold(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a reduction over axes that follow each other."""
     x = operands[0]
+    shape = _reduced(x, attrs, bool(attrs) and attrs[0] not in ("sum", "prod", "any", "all"))
+    kind = attrs[0]
+    if not has_fold(kind, x.dtype):
+        refuse(f"there is no {kind} of {x.dtype}")
+    return shape, _INT64 if kind in ("argmax", "argmin") else x.dtype
+
+
+def _reduced(x: Typed, attrs: Attrs, needs_one: bool) -> Shape:
+    """Return the shape of a reduction, over axes with one element at least if it needs one."""
     if len(attrs) != 2 or not isinstance(attrs[0], str) or not are_ints(attrs[1]) or not attrs[1]:
         refuse("its attributes must be a kind and axes")
     kind, axes = attrs
@@ -232,12 +264,9 @@ def fold(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         refuse("its axes do not follow each other")
     if first < 0 or last >= len(x.shape):
         refuse("its axes are not those of its operand")
-    if not has_fold(kind, x.dtype):
-        refuse(f"there is no {kind} of {x.dtype}")
-    if kind not in ("sum", "prod", "any", "all") and 0 in x.shape[first : last + 1]:
+    if needs_one and 0 in x.shape[first : last + 1]:
         refuse(f"there is no {kind} of no elements")
-    dtype = _INT64 if kind in ("argmax", "argmin") else x.dtype
-    return x.shape[:first] + x.shape[last + 1 :], dtype
+    return x.shape[:first] + x.shape[last + 1 :]
 
 
 def sum_product(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -250,11 +279,12 @@ def sum_product(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Typ
     return fold([x], attrs, None, None)
 
 
-def numpy_sum(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
-    """Type a sum in NumPy's order."""
-    if operands[0].dtype not in _FLOATS:
-        refuse_types(operands)
-    return fold(operands, ("sum", *attrs), None, None)
+def numpy_fold(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a reduction by NumPy's own loop, of elements of a dtype that the result has, too."""
+    (x,) = operands
+    if not attrs or attrs[0] not in FOLDING or fold_number(attrs[0], x.dtype) is None:
+        refuse(f"there is no loop for {types_of(operands)}")
+    return _reduced(x, attrs, attrs[0] in ("max", "min")), x.dtype
 
 
 def scan(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -284,6 +314,11 @@ def matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         refuse("its attribute must be a float")
     if a.dtype != b.dtype or a.dtype not in _FLOATS:
         refuse_types(operands)
+    return _product(a, b), a.dtype
+
+
+def _product(a: Typed, b: Typed) -> Shape:
+    operands = (a, b)
     if not (2 <= len(a.shape) <= 4 and 2 <= len(b.shape) <= 4):
         refuse(f"{types_of(operands)} are no matrices, nor stacks along one or two axes")
     if a.shape[-1] != b.shape[-2]:
@@ -294,7 +329,7 @@ def matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     stack = a.shape[:-2]
     if stack != b.shape[:-2]:
         stack = _broadcast(stack, b.shape[:-2])
-    return (*stack, a.shape[-2], b.shape[-1]), a.dtype
+    return (*stack, a.shape[-2], b.shape[-1])
 
 
 def numpy_matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -302,7 +337,10 @@ def numpy_matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Ty
     refuse_attrs(attrs)
     if max(len(x.shape) for x in operands) > 3:
         refuse(f"{types_of(operands)} are stacks along more than one axis")
-    return matmul(operands, (), None, None)
+    a, b = operands
+    if a.dtype != b.dtype or matmul_number(a.dtype) is None:
+        refuse_types(operands)
+    return _product(a, b), a.dtype
 
 
 def matmul_add(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -345,6 +383,39 @@ def _system(operands: Operands) -> Type:
     if not fits or min(sizes) <= 0 or max(sizes) >= _MOST_OF_BLAS:
         refuse(f"{types_of(operands)} are no system of equations")
     return b.shape, b.dtype
+
+
+def gufunc(name: str) -> Rule:
+    """Return the rule of a generalised ufunc; several results are one block of bytes."""
+
+    def rule(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+        if not are_ints(attrs):
+            refuse("its attributes must be lengths")
+        chars = "".join([x.dtype.char for x in operands])
+        try:
+            layout = layout_of(name, [x.shape for x in operands], chars, attrs)
+        except ValueError as error:
+            refuse(str(error))
+        if gufunc_number(name, layout.types) is None:
+            refuse(f"this NumPy has no such loop of {name}")
+        if len(layout.results) == 1:
+            return layout.results[0]
+        block = Block(layout.results)
+        if not is_shape((block.size,)):
+            refuse("its results are too large")
+        return (block.size,), BYTES
+
+    return rule
+
+
+def require(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a value that depends on one bool."""
+    refuse_attrs(attrs)
+    x, is_right = operands
+    if is_right.shape != () or is_right.dtype != _BOOL:
+        refuse_types(operands)
+    require_copyable(x)
+    return x.shape, x.dtype
 
 
 # ---- reading and writing parts -----------------------------------------------------------------------
@@ -460,9 +531,10 @@ def kernel(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         needs = needs_of(*attrs)
     except ValueError as error:
         refuse(str(error))
-    indices = REGISTRY[attrs[0]].indices
+    entry = REGISTRY[attrs[0]]
+    indices = entry.indices
     dtype = next((x.dtype for k, x in enumerate(operands) if k not in indices), None)
-    if dtype not in _FLOATS or len(operands) != len(needs.operands):
+    if DTYPE_CODES.get(dtype) not in entry.dtypes or len(operands) != len(needs.operands):
         refuse_types(operands)
     for k, (x, size) in enumerate(zip(operands, needs.operands, strict=True)):
         if prod(x.shape) != size or x.dtype != (_INT64 if k in indices else dtype):
@@ -471,4 +543,6 @@ def kernel(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         refuse(f"its result has {needs.out} elements, and not shape {list(shape)}")
     if 16 * needs.workspace >= MOST_BYTES:
         refuse("it needs too much memory")
-    return shape, dtype
+    if called_number(entry, dtype) is None:
+        refuse(f"this NumPy does not show its {entry.sorting} of {dtype}")
+    return shape, _INT64 if entry.finds else dtype

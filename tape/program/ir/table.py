@@ -18,9 +18,10 @@ If the machine has no row for it yet, then also:
    `tape.program.native.code`.
 7. A method of the row's name in `tape.program.runtime.verify`, which claims the memory that the row touches.
 
-A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else. A view has no
-rows: in place of step 2 it has strides, in ``tape.program.plan.planner``. A computation on whole arrays of
-floats needs none of this: declare it in `tape.kernels.registry`, and call it with `Builder.kernel`.
+A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else, a generalised
+one its line in `tape.program.native.gufuncs`. A view has no rows: in place of step 2 it has strides, in
+``tape.program.plan.planner``. A computation on whole arrays of floats needs none of this: declare it in
+`tape.kernels.registry`, and call it with `Builder.kernel`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tape.program.ir import costs, rules
 from tape.program.ir.costs import Cost
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.types import Rule, Typed
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
 
 
@@ -101,6 +103,11 @@ _SINGULAR = Failure(errors.SingularMatrixError, "a matrix is singular. Look at i
 _NOT_POSITIVE = Failure(
     errors.SingularMatrixError, "a matrix is not positive definite. Look at its least eigenvalue"
 )
+_UNDEFINED = Failure(
+    errors.SingularMatrixError,
+    "a matrix is singular or nearly so, or has equal eigenvalues or singular values, and a derivative is not "
+    "defined or needs more care. Call the function itself",
+)
 _OUT_OF_RANGE = Failure(errors.OutOfBoundsError, "an index is out of range. Look at the integers given")
 
 
@@ -146,11 +153,14 @@ INSTRUCTIONS: dict[str, Definition] = {
     "broadcast": _define(rules.broadcast, "x", costs.FREE, role="view"),
     "slice": _define(rules.slice_, "x; start, step", costs.FREE, role="view"),
     "again": _define(rules.same, "x", costs.FREE, role="view"),  # of which nothing is known
+    "reals": _define(rules.reals, "x", costs.FREE, role="view"),
+    "complexes": _define(rules.complexes, "pairs", costs.FREE, role="view"),
     "part": _define(rules.part, "results; offset", costs.FREE, role="view"),
     # ---- reductions and scans ------------------------------------------------------------------------
     "fold": _define(rules.fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),
     "sum_product": _define(rules.sum_product, "x, y; kind, axes", costs.REDUCTION, reads="contiguous"),
-    "numpy_sum": _define(rules.numpy_sum, "x; axes", costs.REDUCTION, reads="contiguous"),  # to the last bit
+    # by NumPy's loop, to the last bit
+    "numpy_fold": _define(rules.numpy_fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),
     "scan": _define(rules.scan, "x, factors?; kind, axis, backwards", costs.SCAN, reads="contiguous"),
     # ---- products and systems of equations; right-hand sides and solutions are rows --------------------
     "matmul": _define(rules.matmul, "a, b; factor", costs.MATMUL, reads="matrix", writes_any_order=True),
@@ -168,6 +178,8 @@ INSTRUCTIONS: dict[str, Definition] = {
         failure=_SINGULAR,
     ),
     "cholesky": _define(rules.cholesky, "a; upper", costs.CHOLESKY, overwrites=0, failure=_NOT_POSITIVE),
+    # the operand itself, if something holds for it
+    "require": _define(rules.require, "x, is_right", costs.FREE, overwrites=0, failure=_UNDEFINED),
     # ---- reading and writing parts -------------------------------------------------------------------
     "take": _define(rules.take, "x, index; axis", costs.GATHER, reads="contiguous", failure=_OUT_OF_RANGE),
     "ravel_index": _define(
@@ -217,7 +229,23 @@ def _ufuncs() -> Iterator[tuple[str, Definition]]:
         yield name, Definition(rule=rules.ufunc(name), operands=("x", "y?"), role="elementwise", cost=cost)
 
 
+def _gufuncs() -> Iterator[tuple[str, Definition]]:
+    for name, of in GUFUNCS.items():
+        yield (
+            name,
+            Definition(
+                rule=rules.gufunc(name),
+                operands=tuple("abcdefg"[: len(of.operands)]),
+                attributes=of.free,
+                cost=costs.gufunc(name),
+                reads="contiguous",
+                failure=Failure(errors.SingularMatrixError, of.failure) if of.failure else None,
+            ),
+        )
+
+
 INSTRUCTIONS.update(_ufuncs())
+INSTRUCTIONS.update(_gufuncs())
 
 
 def _names(*roles: str) -> frozenset[str]:

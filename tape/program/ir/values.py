@@ -62,5 +62,8 @@ class Value:
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
 
+    def __matmul__(self, other: Value) -> Value:
+        return self.builder.matmul(self, other)
+
     def __neg__(self) -> Value:
         return self.builder.elementwise("negative", self)

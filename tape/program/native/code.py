@@ -33,6 +33,8 @@ from tape.kernels import (
     columns,
     convert,
     copies,
+    counting,
+    factors,
     folds,
     headers,
     indices,
@@ -43,6 +45,10 @@ from tape.kernels import (
     products,
     scalars,
     scans,
+    searching,
+    sliding,
+    small,
+    sorting,
     sums,
     systems,
     vectors,
@@ -62,7 +68,7 @@ _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
 }
 _SILENT = (
     copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
-    scalars.scalar_op, products.sum_product, numpy_loops.numpy_sum, scans.scan,
+    scalars.scalar_op, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,
@@ -85,8 +91,9 @@ _GROUPS = {
 """Units that are compiled together and cached in one file: one group for all programs, others for few."""
 
 _SOURCES = (
-    columns, convert, copies, folds, headers, indices, kernel, normal, numpy_loops, pointers, products,
-    scalars, scans, sums, systems, vectors, windowed, writes, binding, machine, opcodes,
+    columns, convert, copies, counting, factors, folds, headers, indices, kernel, normal, numpy_loops,
+    pointers, products, scalars, scans, searching, sliding, small, sorting, sums, systems, vectors, windowed,
+    writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

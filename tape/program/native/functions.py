@@ -15,14 +15,17 @@ import numpy as np
 
 from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
+from tape.kernels.kernel import Kernel
 from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native.code import Native, native
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import KERNELS
+from tape.program.native.routines import routine
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 
 _CAPACITY = 2048
-_LAPACK = ("gesv", "potrf")
+_LAPACK = ("gesv", "potrf", "getrf")
 
 FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
 """Addresses, by number."""
@@ -51,6 +54,12 @@ class _UFunc(ctypes.Structure):
 _lock = threading.RLock()
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
+_alignments: list[tuple[int, ...]] = [()] * len(KERNELS)
+_gufuncs: dict[int, tuple[str, str]] = {}
+_matmuls: list[int] = []
+
+FOLDING = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+"""The ufunc of a reduction."""
 
 
 def prepare() -> Native:
@@ -68,10 +77,15 @@ def prepare() -> Native:
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:
-            library = ctypes.CDLL(None) if name.startswith(("pthread", "sched")) else ctypes.pythonapi
-            found = getattr(library, name, None)
-            FUNCTION_TABLE[number] = (ctypes.cast(found, ctypes.c_void_p).value if found else 0) or 0
+            FUNCTION_TABLE[number] = _c_function(name)
     return code
+
+
+def _c_function(name: str) -> int:
+    """Return the address of a function of Python, or of the C library; 0 if there is none."""
+    library = ctypes.pythonapi if name.startswith("Py") else ctypes.CDLL(None)
+    found = getattr(library, name, None)
+    return (ctypes.cast(found, ctypes.c_void_p).value if found else 0) or 0
 
 
 def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
@@ -94,7 +108,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
             found = _inner_loop(UFUNCS[name], signature)
         except Unavailable:  # one of our own
             return None
-        number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))
+        number = -1 if found is None else _add(found, dtypes)
         _numbers[key] = number
     return None if number < 0 else number
 
@@ -105,18 +119,67 @@ def blas_number(name: str) -> int:
     number = _numbers.get(key)
     if number is None:
         address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
-        number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
+        number = _numbers[key] = _add((address, 0), (np.dtype("f8" if name[0] == "d" else "f4"),))
     return number
 
 
-def matmul_number(itemsize: int) -> int | None:
-    """Return the number of NumPy's loop for products of matrices of floats of this size, or None."""
-    char = "d" if itemsize == 8 else "f"
+def fold_number(kind: str, dtype: np.dtype[Any]) -> int | None:
+    """Return the number of the loop that reduces elements of a dtype to one of the same, or None."""
+    return loop_number(FOLDING[kind], (dtype, dtype, dtype))
+
+
+def matmul_number(dtype: np.dtype[Any]) -> int | None:
+    """Return the number of NumPy's loop for products of matrices of this dtype, or None."""
+    char = dtype.char
     key = ("matmul", char)
     number = _numbers.get(key)
     if number is None:
         found = _inner_loop(np.matmul, f"{char}{char}->{char}")
-        number = _numbers[key] = -1 if found is None else _add(found, (itemsize,))
+        number = _numbers[key] = -1 if found is None else _add(found, (dtype,))
+        if number >= 0:
+            _matmuls.append(number)
+    return None if number < 0 else number
+
+
+def matmul_numbers() -> list[int]:
+    """Return the numbers of all loops for products of matrices that have been asked for."""
+    return _matmuls
+
+
+def gufunc_number(name: str, types: str) -> int | None:
+    """Return the number of a loop of `tape.program.native.gufuncs`, or None."""
+    key = (name, types)
+    number = _numbers.get(key)
+    if number is None:
+        ufunc = GUFUNCS[name].ufunc
+        has_flags = all(map(_c_function, ("feclearexcept", "fetestexcept")))
+        found = None if ufunc is None or not has_flags else _inner_loop(ufunc, types)
+        number = _numbers[key] = -1 if found is None else _add(found, ())
+        if number >= 0:
+            _gufuncs[number] = key
+    return None if number < 0 else number
+
+
+def gufunc_of(number: int) -> tuple[str, str] | None:
+    """Return name and types of a loop, by its number; None if it is another function."""
+    return _gufuncs.get(number)
+
+
+_NOT_BLAS = 1
+"""The last argument of a function that a kernel calls and that is not of BLAS, which has its own threads."""
+
+
+def called_number(kernel: Kernel, dtype: np.dtype[Any]) -> int | None:
+    """Return the number of the function that a kernel calls for a dtype: 0 for none, None if unknown."""
+    if kernel.blas:
+        return blas_number(("d" if dtype.itemsize == 8 else "s") + kernel.blas)
+    if not kernel.sorting:
+        return 0
+    key = (kernel.sorting, dtype.str)
+    number = _numbers.get(key)
+    if number is None:
+        address = routine(kernel.sorting, dtype)
+        number = _numbers[key] = _add((address, _NOT_BLAS), (dtype,)) if address else -1
     return None if number < 0 else number
 
 
@@ -142,11 +205,17 @@ def itemsizes(number: int) -> tuple[int, ...]:
     return _itemsizes[number]
 
 
-def _add(found: tuple[int, int], sizes: tuple[int, ...]) -> int:
+def alignments(number: int) -> tuple[int, ...]:
+    """Return how each argument of a function must be aligned, in bytes."""
+    return _alignments[number]
+
+
+def _add(found: tuple[int, int], dtypes: tuple[np.dtype[Any], ...]) -> int:
     with _lock:
         number = len(_itemsizes)
         FUNCTION_TABLE[number], DATA_TABLE[number] = found
-        _itemsizes.append(sizes)
+        _itemsizes.append(tuple([dtype.itemsize for dtype in dtypes]))
+        _alignments.append(tuple([dtype.alignment for dtype in dtypes]))
         return number
 
 

@@ -12,6 +12,7 @@ signals, and resumes it in the same row.
 from __future__ import annotations
 
 from tape.kernels._jit import inner
+from tape.kernels.convert import CAST_ITEMSIZES
 from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.kernels.pointers import (
     call1,
@@ -70,10 +71,10 @@ waiting for them takes longer than the work, on a busy machine a hundred times a
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
-_SUM_PRODUCT, _NUMPY_SUM, _NUMPY_MATMUL = map(opcode, ("sum_product", "numpy_sum", "numpy_matmul"))
+_SUM_PRODUCT, _NUMPY_FOLD, _NUMPY_MATMUL = map(opcode, ("sum_product", "numpy_fold", "numpy_matmul"))
 _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
-_SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
+_SCAN, _POTRF, _TRSM, _GUFUNC = map(opcode, ("scan", "potrf", "trsm", "gufunc"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
 _KERNEL, _LOOP, _STATE = opcode("kernel"), opcode("loop"), opcode("state")
 _KEPT_STATE, _COLLECTED_STATE = opcode("kept_state"), opcode("collected_state")
@@ -85,7 +86,7 @@ _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
 _DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
 _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
-_DO_NUMPY_SUM = _NUMBER["numpy_sum"]
+_DO_NUMPY_FOLD = _NUMBER["numpy_fold"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
 _CPU = _NUMBER["sched_getcpu"]
@@ -95,6 +96,8 @@ _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
 _ERROR = _NUMBER["PyErr_Occurred"]
+_CLEAR_FLAG, _TEST_FLAG = _NUMBER["feclearexcept"], _NUMBER["fetestexcept"]
+_INVALID = 1  # FE_INVALID, on x86 as on ARM
 
 
 @inner
@@ -116,8 +119,8 @@ def _moved(frame, operand, bytes):  # type: ignore[no-untyped-def]
 
 @inner
 def _size(code):  # type: ignore[no-untyped-def]
-    """Return the itemsize of a dtype code: float64, float32, int64, bool, int32."""
-    return 8 if code == 0 or code == 2 else 1 if code == 3 else 4
+    """Return the itemsize of a dtype code of `tape.kernels.convert`."""
+    return CAST_ITEMSIZES[code]
 
 
 @inner
@@ -285,8 +288,9 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
 @inner
 def _kernel(row, frame):  # type: ignore[no-untyped-def]
     """Run a portion of a kernel, whose tasks are shared among threads of the machine and not of BLAS."""
-    table = _field(frame, FUNCTIONS)
-    threads = _one_thread_of_blas(table) if _field(row, 2) else 0
+    table, function = _field(frame, FUNCTIONS), _field(row, 2)
+    is_of_blas = function and not int64_at(_field(frame, DATA) + 8 * function)
+    threads = _one_thread_of_blas(table) if is_of_blas else 0
     is_done = _shared(row, frame)
     _threads_of_blas(table, threads)
     return is_done
@@ -339,6 +343,20 @@ def _solve(row, frame, table):  # type: ignore[no-untyped-def]
         int64_at(table + _DO_TRIANGULAR_SOLVE),
         (function, batch, row + 24, _field(row, 8), _field(row, 9), a, x),
     )
+
+
+@inner
+def _gufunc(row, frame):  # type: ignore[no-untyped-def]
+    """Run the loop of a generalised ufunc; return 0 if it stops for a matrix without result."""
+    table, code, function = _field(frame, FUNCTIONS), _field(frame, CODE), 8 * _field(row, 1)
+    for k in range(_field(row, 2)):
+        set_int64(frame + 8 * k, _address(frame, _field(row, 6 + k)))
+    call1(int64_at(table + _CLEAR_FLAG), (_INVALID,))  # loops heed what is left of earlier ones
+    data = int64_at(_field(frame, DATA) + function)
+    call4(int64_at(table + function), (frame, code + 8 * _field(row, 4), code + 8 * _field(row, 5), data))
+    if not _field(row, 3):
+        return 1
+    return (call1(int64_at(table + _TEST_FLAG), (_INVALID,)) & _INVALID) ^ 1
 
 
 @inner
@@ -516,12 +534,14 @@ def run(frame, at):  # type: ignore[no-untyped-def]
                 int64_at(table + _DO_SUM_PRODUCT),
                 (_field(row, 1), _field(row, 2), _field(row, 3), _field(row, 4), x, y, out),
             )
-        elif kind == _NUMPY_SUM:
-            loop = int64_at(table + 8 * _field(row, 1))
-            x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+        elif kind == _NUMPY_FOLD:
+            function = 8 * _field(row, 1)
+            loop, data = int64_at(table + function), int64_at(_field(frame, DATA) + function)
+            x, out = _address(frame, _field(row, 7)), _address(frame, _field(row, 8))
             before, reduced, after = _field(row, 2), _field(row, 3), _field(row, 4)
-            call8(
-                int64_at(table + _DO_NUMPY_SUM), (loop, _field(row, 5), before, reduced, after, x, out, frame)
+            call10(
+                int64_at(table + _DO_NUMPY_FOLD),
+                (loop, data, _field(row, 6), _field(row, 5), before, reduced, after, x, out, frame),
             )
         elif kind == _NUMPY_MATMUL:
             function, lengths = 8 * _field(row, 1), code + 8 * _field(row, 2)
@@ -545,6 +565,9 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             call3(int64_at(table + _DO_MOVE), (out, x, _field(row, 1)))
         elif kind == _GESV or kind == _POTRF or kind == _TRSM:  # noqa: SIM109
             if not _solve(row, frame, table):
+                return at
+        elif kind == _GUFUNC:
+            if not _gufunc(row, frame):
                 return at
         elif kind == _STORE:
             _write_part(row, frame, int64_at(table + _DO_STORE))

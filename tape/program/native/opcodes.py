@@ -45,8 +45,8 @@ KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
-    "openblas_get_num_threads", "openblas_set_num_threads",
-    "sum_product", "numpy_sum", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
+    "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept",
+    "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """The first entries of the table of functions."""
 
@@ -76,13 +76,16 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "callback": ("index",),
     "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
     # by the loops of NumPy's ufuncs; this stack has the lengths and strides that the loop of matmul takes
-    "numpy_sum": ("function", "before", "reduced", "after", "itemsize", "x", "out"),
+    "numpy_fold": ("function", "before", "reduced", "after", "itemsize", "start", "x", "out"),
     "numpy_matmul": ("function", "stack", "a", "b", "out"),
     "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
     "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
     ),
+    # of tape.program.native.gufuncs; the lengths begin with the number of matrices, the strides with those
+    # from one to the next; it stops for a matrix without result (stops is 1), or does not
+    "gufunc": ("function", "arguments", "stops", "lengths", "strides", "a", "b", "c", "d", "e", "f", "g"),
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
     # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the

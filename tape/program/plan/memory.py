@@ -80,6 +80,8 @@ class Lifetimes:
         source = self._plan.instructions[operand]
         if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
             return False
+        if out.dtype.kind == "c" and reader.op != "copy":  # NumPy's loops round otherwise in place
+            return False
         return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
 
     def _index_readers(self, at: int) -> None:
@@ -105,6 +107,10 @@ class Lifetimes:
         if instruction.size != total.size or not is_contiguous(total, self._layouts[operand]):
             return False
         return sum(self.roots[x] == root for x in instruction.operands) == 1
+
+
+WIDEST = 16
+"""Bytes of the largest elements that fit into registers."""
 
 
 def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
@@ -255,10 +261,11 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
             free.append(names[id])
     memory = sum(operand not in names for operand in last)
     total = count + min(loads, 4) + min(memory, 4) + 1
-    block = max(128, min(2048, _NEAR_BYTES * 2 // (8 * total)) // 64 * 64)
+    widest = max(8, *[instructions[id].dtype.itemsize for member in step.members
+                      for id in (member, *instructions[member].operands)])  # fmt: skip
+    block = max(128, min(2048, _NEAR_BYTES * 2 // (widest * total)) // 64 * 64)
     step.block = min(block, max(instructions[step.members[0]].size, 1))
-    width = 8 * step.block + ALIGNMENT
-    width -= width % ALIGNMENT
+    step.width = width = widest * step.block + ALIGNMENT - (widest * step.block) % ALIGNMENT
     for id, name in names.items():
         plan.places[id] = Place(REGISTERS, name * width, layouts[id].strides)
     plan.slots[REGISTERS] = max(plan.slots[REGISTERS], (count + loads) * width)

@@ -26,7 +26,7 @@ from tape.program.plan.layouts import (
     c_strides,
     reshaped_strides,
 )
-from tape.program.plan.memory import Lifetimes, allocate, extent, is_contiguous
+from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_contiguous
 
 Shape = tuple[int, ...]
 
@@ -41,6 +41,8 @@ class Step:
     members: list[int]
     block: int = 0
     """Elements of a block; 0 for a single instruction."""
+    width: int = 0
+    """Bytes of a register of the group."""
 
 
 @dataclass
@@ -204,6 +206,11 @@ class _Planner:
             return Layout(base.root, base.offset + offset, tuple(strides))
         if view.op == "again":
             return base
+        if view.op == "reals":
+            return Layout(base.root, base.offset, (*base.strides, view.dtype.itemsize))
+        if view.op == "complexes":
+            is_pair = base.strides[-1] == source.dtype.itemsize
+            return Layout(base.root, base.offset, base.strides[:-1]) if is_pair else None
         if view.op == "part":
             return Layout(base.root, base.offset + view.attrs[0], c_strides(view.shape, view.dtype.itemsize))
         new = reshaped_strides(source.shape, base.strides, view.shape, view.dtype.itemsize)
@@ -278,7 +285,7 @@ class _Planner:
         if instruction.op not in BLOCKWISE:
             return False
         touched = (instruction, *[self.instructions[x] for x in instruction.operands])
-        return all(value.dtype.itemsize <= 8 for value in touched)
+        return all(value.dtype.itemsize <= WIDEST for value in touched)
 
     def _may_join(self, operand: int, at: int, ready: list[int]) -> bool:
         """Return whether a member of a group may read this: an earlier result, or a member's own."""

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.convert import CAST_CODES
 from tape.kernels.scalars import SCALARS
 from tape.program.collector import collector_paused
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import ELEMENTWISE
 from tape.program.native.functions import loop_number
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
+from tape.program.plan.layouts import Place, broadcast_strides, collapsed
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
@@ -39,6 +40,7 @@ _ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
     for module in (encode_arrays, encode_loops, encode_matrices)
     for name in module.__all__
 }
+_ENCODERS.update(dict.fromkeys(GUFUNCS, encode_matrices.gufunc))
 """Encoders of the instructions that are not elementwise, by name."""
 
 
@@ -120,7 +122,7 @@ class _Encoder(Writer):
         first = step.members[0]
         self.origin = first
         self._spare = self.plan.scalars[first]
-        self._width = 8 * step.block + ALIGNMENT - (8 * step.block) % ALIGNMENT
+        self._width = step.width
         head = len(self.rows)
         size = instructions[first].size
         time = sum([nanoseconds(instructions, id) for id in step.members])
@@ -175,7 +177,7 @@ class _Encoder(Writer):
         if instruction.op == "cast":
             source = self.plan.instructions[instruction.operands[0]].dtype
             self.emit(
-                "cast", **{"from": DTYPE_CODES[source]}, count=count, to=DTYPE_CODES[instruction.dtype],
+                "cast", **{"from": CAST_CODES[source]}, count=count, to=CAST_CODES[instruction.dtype],
                 x=operands[0][0], out=out,
             )  # fmt: skip
         elif instruction.op == "where":
@@ -207,6 +209,8 @@ class _Encoder(Writer):
         kind = SCALARS.get(instruction.op)
         if kind is None or instruction.dtype != _DOUBLE:
             return False
+        if any(self.plan.instructions[x].dtype != _DOUBLE for x in instruction.operands):
+            return False  # the size of a complex number
         operands = [self.at(x) for x in instruction.operands]
         self.emit("scalar", kind=kind, x=operands[0], y=operands[-1], out=out)
         return True

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
+from tape.program.ir.conversions import PARTS
 from tape.program.ir.instructions import Instruction
-from tape.program.native.functions import blas_number, kernel_number, loop_number
+from tape.program.native.functions import called_number, fold_number, kernel_number
 from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import c_strides
 from tape.program.runtime.pauses import nanoseconds, portion
@@ -22,9 +25,10 @@ __all__ = [
     "fold",
     "guard",
     "kernel",
-    "numpy_sum",
+    "numpy_fold",
     "put",
     "ravel_index",
+    "require",
     "scan",
     "sum_product",
     "take",
@@ -58,16 +62,20 @@ def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
         )  # fmt: skip
 
 
-def numpy_sum(w: Writer, id: int, instruction: Instruction) -> None:
-    """Sum in NumPy's order."""
-    (x,), (axes,) = instruction.operands, instruction.attrs
+def numpy_fold(w: Writer, id: int, instruction: Instruction) -> None:
+    """Reduce in NumPy's order."""
+    (x,), (kind, axes) = instruction.operands, instruction.attrs
     dtype = instruction.dtype
+    start = -1
+    if kind in ("sum", "prod"):
+        part = PARTS.get(dtype, dtype).type(kind == "prod")
+        start = int.from_bytes(part.tobytes(), "little")
     if instruction.size:
-        function = loop_number("add", (dtype, dtype, dtype))
+        function = fold_number(kind, dtype)
         assert function is not None
         w.emit(
-            "numpy_sum", function=function, **_lengths(w.plan.instructions[x], axes), itemsize=dtype.itemsize,
-            x=w.at(x), out=w.at(id),
+            "numpy_fold", function=function, **_lengths(w.plan.instructions[x], axes),
+            itemsize=dtype.itemsize, start=start, x=w.at(x), out=w.at(id),
         )  # fmt: skip
 
 
@@ -158,13 +166,16 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
     """Call a kernel of the registry, with its workspace in the registers."""
     name, parameters = instruction.attrs
     entry, needs = REGISTRY[name], needs_of(name, parameters)
-    letter = "d" if instruction.dtype.itemsize == 8 else "s"
+    first = next(k for k in range(len(needs.operands)) if k not in entry.indices)
+    dtype = w.plan.instructions[instruction.operands[first]].dtype
+    function = called_number(entry, dtype)
+    assert function is not None
     operands = [w.at(x) for x in instruction.operands]
     x, y, z = (*operands, *[packed(ARENA, 0)] * (3 - len(operands)))
-    w.reserve(needs.workspace * instruction.dtype.itemsize)
+    w.reserve(needs.workspace * dtype.itemsize)
     w.emit(
-        "kernel", kernel=kernel_number(name), blas=blas_number(letter + entry.blas) if entry.blas else 0,
-        dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
+        "kernel", kernel=kernel_number(name), blas=function, dtype=DTYPE_CODES[dtype],
+        parameters=w.table(parameters), tasks=needs.tasks,
         threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z, out=w.at(id),
         portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id)),
     )  # fmt: skip
@@ -173,11 +184,20 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
 def guard(w: Writer, id: int, instruction: Instruction) -> None:
     """Check a branch."""
     (x,) = instruction.operands
-    guard = w.plan.guards[instruction.attrs[0]]
+    number, *axis = instruction.attrs
+    guard = w.plan.guards[number]
+    expected = guard.outcome[1 + axis[0]] if axis else guard.outcome
     w.emit(
         "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
-        expected=int(guard.outcome), x=w.at(x),
+        expected=int(expected), x=w.at(x),
     )  # fmt: skip
+
+
+def require(w: Writer, id: int, instruction: Instruction) -> None:
+    """Copy a value if something holds, else stop."""
+    x, is_right = instruction.operands
+    w.emit("guard", kind=1, dtype=DTYPE_CODES[np.dtype(bool)], expected=1, x=w.at(is_right))
+    w.copy_to(x, instruction, w.at(id))
 
 
 def callback(w: Writer, id: int, instruction: Instruction) -> None:

@@ -8,13 +8,15 @@ from math import prod
 
 from tape.kernels.availability import Unavailable
 from tape.program.ir.instructions import Instruction
-from tape.program.native.functions import blas_number, matmul_number
-from tape.program.native.opcodes import REGISTERS, packed
+from tape.program.ir.loops import Block
+from tape.program.native.functions import blas_number, gufunc_number, matmul_number
+from tape.program.native.gufuncs import GUFUNCS, MOST_ARGUMENTS, layout_of, strides_of
+from tape.program.native.opcodes import ARENA, REGISTERS, packed
 from tape.program.plan.layouts import broadcast_strides
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
-__all__ = ["cholesky", "matmul", "matmul_add", "numpy_matmul", "solve", "triangular_solve"]
+__all__ = ["cholesky", "gufunc", "matmul", "matmul_add", "numpy_matmul", "solve", "triangular_solve"]
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
@@ -32,8 +34,8 @@ def matmul_add(w: Writer, id: int, instruction: Instruction) -> None:
 def numpy_matmul(w: Writer, id: int, instruction: Instruction) -> None:
     """Multiply, by NumPy's own loop."""
     a, b = instruction.operands
-    shape, width = instruction.shape, instruction.dtype.itemsize
-    function = matmul_number(width)
+    shape = instruction.shape
+    function = matmul_number(instruction.dtype)
     if function is None:
         raise Unavailable("NumPy's loop of matmul is not found")
     inner = w.plan.instructions[a].shape[-1]
@@ -144,6 +146,35 @@ def triangular_solve(w: Writer, id: int, instruction: Instruction) -> None:
         alpha=_bits(1.0, width), itemsize=width, stride_a=_batch_stride(w, a), a=w.at(a),
         x=w.at(id),
     )  # fmt: skip
+
+
+def gufunc(w: Writer, id: int, instruction: Instruction) -> None:
+    """Call the loop of a generalised ufunc, for a portion of the matrices at a time."""
+    name, instructions = instruction.op, w.plan.instructions
+    operands = [instructions[x] for x in instruction.operands]
+    chars = "".join([x.dtype.char for x in operands])
+    layout = layout_of(name, [x.shape for x in operands], chars, instruction.attrs)
+    number = gufunc_number(name, layout.types)
+    if number is None:
+        raise Unavailable(f"this NumPy has no such loop of {name}")
+    offsets = [0] if len(layout.results) == 1 else [part.offset for part in Block(layout.results).parts]
+    at = [*[w.at(x) for x in instruction.operands], *[w.at(id) + offset for offset in offsets]]
+    if GUFUNCS[name].overwrites:  # works on a copy
+        w.copy_to(instruction.operands[0], operands[0], at.pop(len(operands)))
+        at[0] = w.at(id)
+    strides = strides_of(name, layout.types, layout.lengths, layout.is_stacked)
+    count = prod(layout.stack)
+    some = portion(count, nanoseconds(instructions, id))
+    for start in range(0, count, some):
+        if start:
+            w.emit("pause")
+        lengths = [min(some, count - start), *layout.lengths.values()]
+        here = [x + start * step for x, step in zip(at, strides, strict=False)]
+        here += [packed(ARENA, 0)] * (MOST_ARGUMENTS - len(at))
+        w.emit(
+            "gufunc", function=number, arguments=len(at), stops=int(GUFUNCS[name].failure is not None),
+            lengths=w.table(lengths), strides=w.table(strides), **dict(zip("abcdefg", here, strict=True)),
+        )  # fmt: skip
 
 
 def _batch_stride(w: Writer, id: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -66,7 +66,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def refuse(self, k: int, field: str, why: str) -> None:
+    def where(self, is_chosen: Column) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.name, self.numbers[is_chosen], self._columns[:, is_chosen])
+
+    def refuse(self, k: int, field: str, why: str) -> NoReturn:
         """Raise ProgramError for the ``k``-th row of this kind."""
         raise errors.ProgramError(f"row {self.numbers[k]} ({self.name}), {field}: it {why}. {ADVICE}")
 

@@ -296,18 +296,23 @@ class Runner(Routine):
             flip = self._call_back(routine, memory, id, leaves)
             if flip is not None:
                 return flip
-        elif kind == _GUARD:
+        elif kind == _GUARD and routine.plan.instructions[id].op == "guard":
             instruction = routine.plan.instructions[id]
             (operand,) = instruction.operands
-            number = instruction.attrs[0]
+            number, *axis = instruction.attrs
             value = self._view(routine, memory, operand, leaves).reshape(())
+            if axis:
+                outcome = list(routine.plan.guards[number].outcome)
+                outcome[1 + axis[0]] = int(value)
+                return Flip(number, tuple(outcome))
             if routine.plan.guards[number].kind == "bool":
                 return Flip(number, bool(value))
             return Flip(number, int(value) if np.isfinite(value) else None)
         elif kind != _PAUSE:
             if frame[DONE]:  # it has paused in the middle of a row
                 return None
-            raise Rerun(routine.plan.instructions[id].op)
+            stopped = routine.plan.instructions[id]
+            raise Rerun(stopped.attrs[0] if stopped.op == "kernel" else stopped.op)
         frame[AT] = at + 1
         return None
 

@@ -14,12 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors
+from tape.kernels.convert import CAST_CODES, CAST_ITEMSIZES, has_cast
 from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.native.functions import blas_number, itemsizes, kernels_loaded, loop_number, matmul_number
+from tape.program.native.functions import (
+    alignments,
+    blas_number,
+    called_number,
+    gufunc_of,
+    itemsizes,
+    kernels_loaded,
+    matmul_numbers,
+)
+from tape.program.native.gufuncs import GUFUNCS, require_lengths, size_of, strides_of
 from tape.program.native.opcodes import (
     ARENA,
     BY_COUNT,
@@ -50,11 +60,13 @@ _INT64 = np.dtype(np.int64).itemsize
 _FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in _DTYPES] for kind in FOLDS])
 _MAY_FOLD_NOTHING = np.array([kind in ("sum", "prod", "any", "all") for kind in FOLDS])
 _FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
+_CASTABLE = np.array([[has_cast(source, target) for target in CAST_CODES] for source in CAST_CODES])
+_COPIED = 4  # bytes that copies need elements to be aligned to: they move words wherever these are
 _SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in _DTYPES] for kind in SCANS])
 _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
 _LOOP = 13  # numbers in the table of a product by NumPy's loop
-_ADDING: dict[int, np.dtype[Any]] = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
+_ARGUMENTS = FIELDS["gufunc"][5:]
 _STATES = ("state", "kept_state", "collected_state")
 _STACK = 8  # numbers in the table of a stack of matrices
 _TRIANGLES = [ord("U"), ord("L")]
@@ -173,11 +185,11 @@ def verify(
     _Verifier(code, rows, slots, callbacks, bodies).verify()
 
 
-_known_loops = np.zeros((0, 4), np.int64)
+_known_loops = np.zeros((0, 7), np.int64)
 
 
 def _loops() -> np.ndarray:
-    """Return, by number of each C function: how many arrays a ufunc's loop has, and the itemsize of each.
+    """Return, by number of each C function: arrays of a ufunc's loop, their itemsizes and alignments.
 
     Rows of functions that are no loops are zeros.
     """
@@ -186,8 +198,10 @@ def _loops() -> np.ndarray:
     new: list[tuple[int, ...]] = []
     with suppress(IndexError):
         while True:
-            sizes = itemsizes(len(table) + len(new))
-            new.append((len(sizes), *sizes, 0, 0)[:4] if len(sizes) > 1 else (0, 0, 0, 0))
+            number = len(table) + len(new)
+            sizes, units = itemsizes(number), alignments(number)
+            is_loop = len(sizes) > 1
+            new.append((len(sizes), *(*sizes, 0)[:3], *(*units, 0)[:3]) if is_loop else (0,) * 7)
     if new:
         _known_loops = table = np.concatenate([table, new])
     return table
@@ -261,13 +275,14 @@ class _Verifier:
 
     def _ufunc(self, group: Rows, operands: str) -> None:
         loops = _loops()
-        counts, *sizes = loops[group.between("function", 0, len(loops) - 1)].T
+        counts, *rest = loops[group.between("function", 0, len(loops) - 1)].T
+        sizes, units = rest[:3], rest[3:]
         group.need(counts == len(operands.split()), "function", f"It is not a loop of a {group.name} row")
-        for field, size in zip(operands.split(), sizes, strict=False):
+        for field, size, unit in zip(operands.split(), sizes, units, strict=False):
             step, is_out = group[f"stride_{field}"], field == "out"
             if is_out:
                 self._need_spread(group, "stride_out", step, size)
-            count, unit = self._count(group, field), np.minimum(size, 8)
+            count = self._count(group, field)
             self.claims.add(group, field, unit, count, step=step, part=size, is_written=is_out)
 
     @staticmethod
@@ -282,24 +297,28 @@ class _Verifier:
         self._ufunc(group, "x y out")
 
     def _cast(self, group: Rows) -> None:
-        source = _ITEMSIZES[group.between("from", 0, len(_ITEMSIZES) - 1)]
-        target = _ITEMSIZES[group.between("to", 0, len(_ITEMSIZES) - 1)]
+        first, last = (group.between(field, 0, len(CAST_ITEMSIZES) - 1) for field in ("from", "to"))
+        group.need(_CASTABLE[first, last], "to", "No such conversion")
+        source, target = CAST_ITEMSIZES[first], CAST_ITEMSIZES[last]
         self.claims.add(group, "x", source, self._count(group, "x"))
         self.claims.add(group, "out", target, self._count(group, "out"), is_written=True)
 
     def _select(self, group: Rows) -> None:
         size = group.one_of("itemsize", COPY_ITEMSIZES)
+        unit = np.minimum(size, _COPIED)
         self.claims.add(group, "condition", 1, self._count(group, "condition"))
         for field in ("x", "y"):
             step = group[f"stride_{field}"]
             group.need((step == 0) | (step == size), f"stride_{field}", "It must be 0 or the itemsize")
-            self.claims.add(group, field, size, self._count(group, field), step=step)
-        self.claims.add(group, "out", size, self._count(group, "out"), is_written=True)
+            self.claims.add(group, field, unit, self._count(group, field), step=step, part=size)
+        count = self._count(group, "out")
+        self.claims.add(group, "out", unit, count, step=size, part=size, is_written=True)
 
     def _load(self, group: Rows) -> None:
         size = group.one_of("itemsize", COPY_ITEMSIZES)
         self._claim_part(group, "x", size)
-        self.claims.add(group, "out", size, self._count(group, "out"), is_written=True)
+        unit, count = np.minimum(size, _COPIED), self._count(group, "out")
+        self.claims.add(group, "out", unit, count, step=size, part=size, is_written=True)
 
     # ---- parts of arrays -----------------------------------------------------------------------------
 
@@ -319,7 +338,9 @@ class _Verifier:
                 (length >= 1) & (length <= _MOST), "lengths", f"Length {axis} in the table is out of range"
             )
             group.need(
-                step % size == 0, "strides", f"Stride {axis} in the table is not a multiple of the itemsize"
+                step % np.minimum(size, _COPIED) == 0,  # complex numbers may be pairs out of longer rows
+                "strides",
+                f"Stride {axis} in the table is not a multiple of the itemsize",
             )
             group.need(
                 (step >= -_MOST) & (step <= _MOST), "strides", f"Stride {axis} in the table is out of range"
@@ -327,7 +348,9 @@ class _Verifier:
             reach = (length - 1.0) * step
             low, high, product = low + np.minimum(reach, 0), high + np.maximum(reach, 0), product * length
         group.need(product == count, "lengths", "The product of the lengths in the table is not the count")
-        self.claims.add(group, field, size, low=low, high=high, is_written=field == "out")
+        self.claims.add(
+            group, field, np.minimum(size, _COPIED), part=size, low=low, high=high, is_written=field == "out"
+        )
 
     def _store(self, group: Rows) -> None:
         self._put(group, group.one_of("itemsize", COPY_ITEMSIZES))
@@ -337,7 +360,7 @@ class _Verifier:
 
     def _put(self, group: Rows, size: Column) -> None:
         self._claim_part(group, "out", size)
-        self.claims.add(group, "x", size, group["count"])
+        self.claims.add(group, "x", np.minimum(size, _COPIED), group["count"], step=size, part=size)
 
     def _copy(self, group: Rows) -> None:
         size = group.between("bytes", 0, _MOST)
@@ -370,18 +393,19 @@ class _Verifier:
         self.claims.add(group, "y", size, results * reduced)
         self.claims.add(group, "out", size, results, is_written=True)
 
-    def _numpy_sum(self, group: Rows) -> None:
-        size = group.one_of("itemsize", list(_ADDING))
-        loops = np.array([loop_number("add", (dtype, dtype, dtype)) for dtype in _ADDING.values()])
-        group.need(
-            group["function"] == loops[np.searchsorted(list(_ADDING), size)],
-            "function",
-            "It is not NumPy's loop for add",
-        )
-        before, reduced = group.between("before", 1, _MOST), group.between("reduced", 0, _MOST)
+    def _numpy_fold(self, group: Rows) -> None:
+        loops = _loops()
+        counts, first, second, third, unit, *_ = loops[group.between("function", 0, len(loops) - 1)].T
+        is_folding = (counts == 3) & (first == third) & (second == third)
+        group.need(is_folding, "function", "It is no loop for two operands and a result of one dtype")
+        size = group["itemsize"]
+        group.need(size == first, "itemsize", "The function has another itemsize")
+        least = np.where(group["start"] < 0, 1, 0)
+        before, reduced = group.between("before", 1, _MOST), group.between("reduced", least, _MOST)
         results = before * group.between("after", 1, _MOST).astype(float)
-        x = self.claims.add(group, "x", size, results * reduced)
-        self.claims.keep_apart(self.claims.add(group, "out", size, results, is_written=True), x)
+        x = self.claims.add(group, "x", unit, results * reduced, step=size, part=size)
+        out = self.claims.add(group, "out", unit, results, step=size, part=size, is_written=True)
+        self.claims.keep_apart(out, x)
 
     def _scan(self, group: Rows) -> None:
         kind = group.between("kind", 0, len(SCANS) - 1)
@@ -397,8 +421,9 @@ class _Verifier:
     def _take(self, group: Rows) -> None:
         size = group.one_of("itemsize", COPY_ITEMSIZES)
         whole, chosen = self._indexed(group)
-        self.claims.add(group, "x", size, whole)
-        out = self.claims.add(group, "out", size, chosen, is_written=True)
+        unit = np.minimum(size, _COPIED)
+        self.claims.add(group, "x", unit, whole, step=size, part=size)
+        out = self.claims.add(group, "out", unit, chosen, step=size, part=size, is_written=True)
         self.claims.keep_apart(out, self.claims.add(group, "index", _INT64, group["count"]))
 
     def _scatter_add(self, group: Rows) -> None:
@@ -438,7 +463,8 @@ class _Verifier:
         loaded = kernels_loaded()
         group.need(np.isin(group["kernel"], list(loaded)), "kernel", "It is not a kernel that is loaded")
         names = [loaded[number] for number in group["kernel"].tolist()]
-        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        dtypes = group.between("dtype", 0, len(_DTYPES) - 1)
+        size = _ITEMSIZES[dtypes]
         counts = np.array([sum(REGISTRY[name].parameters.values()) for name in names])
         tables = group.between("parameters", self.rows * WIDTH, len(self.code) - counts)
         fields = ("out", "x", "y", "z")
@@ -451,13 +477,16 @@ class _Verifier:
                 group.refuse(k, "parameters", f"does not fit {name}: {error}")
             if needs.workspace * size[k] > self.claims.sizes[REGISTERS]:
                 group.refuse(k, "parameters", "needs a larger workspace than the registers have")
-            letter = "d" if size[k] == 8 else "s"
-            blas = blas_number(letter + entry.blas) if entry.blas else 0
+            if dtypes[k] not in entry.dtypes:
+                group.refuse(k, "dtype", f"is none that {name} takes")
+            blas = called_number(entry, _DTYPES[dtypes[k]])
             for field, wanted in (("blas", blas), ("tasks", needs.tasks)):
                 if group[field][k] != wanted:
                     group.refuse(k, field, f"is {group[field][k]}, but {name} needs {wanted}")
             elements[: 1 + len(needs.operands), k] = needs.out, *needs.operands
             units[[1 + operand for operand in entry.indices], k] = _INT64
+            if entry.finds:
+                units[0, k] = _INT64
         group.between("threads", 1, group["tasks"])
         group.between("portion", 1, group["tasks"])
         for field in fields:
@@ -618,8 +647,8 @@ class _Verifier:
             self.claims.keep_apart(touched[2], factor)
 
     def _numpy_matmul(self, group: Rows) -> None:
-        functions = [-1 if number is None else number for number in map(matmul_number, _ADDING)]
-        size = np.where(group.one_of("function", functions) == functions[0], 4, 8)
+        functions = group.one_of("function", matmul_numbers() or [-1])
+        size, unit = (np.array([of(number)[0] for number in functions]) for of in (itemsizes, alignments))
         at = group.between("stack", self.rows * WIDTH, len(self.code) - _LOOP)
         count, m, k, n, *strides = (self.code[at + i] for i in range(_LOOP))
         for length in (count, m, k, n):
@@ -644,9 +673,59 @@ class _Verifier:
                 group.need(is_stride, "stack", f"A stride of {field} in the table is none that it may have")
                 reach = (length - 1.0) * step
                 low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
-            touched.append(self.claims.add(group, field, size, low=low, high=high, is_written=field == "out"))
+            touched.append(
+                self.claims.add(group, field, unit, part=size, low=low, high=high, is_written=field == "out")
+            )
         for factor in touched[:2]:
             self.claims.keep_apart(touched[2], factor)
+
+    def _gufunc(self, group: Rows) -> None:
+        for number in np.unique(group["function"]).tolist():
+            rows = group.where(group["function"] == number)
+            found = gufunc_of(number)
+            if found is None:
+                rows.refuse(0, "function", f"is {number}, which is no generalised ufunc")
+            self._calls(rows, *found)
+
+    def _calls(self, group: Rows, name: str, types: str) -> None:
+        """Claim the memory of rows that call the same loop."""
+        of, chars = GUFUNCS[name], types.replace("->", "")
+        cores = [*of.operands, *of.results]
+        group.one_of("arguments", [len(cores)])
+        group.one_of("stops", [int(of.failure is not None)])
+        inner = sum(map(len, cores))
+        first, last = self.rows * WIDTH, len(self.code)
+        at = group.between("lengths", first, last - 1 - len(of.dimensions))
+        steps_at = group.between("strides", first, last - len(cores) - inner)
+        counts, sizes, steps = np.zeros(len(group)), *np.zeros((2, len(cores), len(group)))
+        for k in range(len(group)):
+            counts[k], *lengths = self.code[at[k] : at[k] + 1 + len(of.dimensions)].tolist()
+            strides = self.code[steps_at[k] : steps_at[k] + len(cores) + inner].tolist()
+            by_name = dict(zip(of.dimensions, lengths, strict=True))
+            try:
+                require_lengths(of, by_name)
+            except ValueError as error:
+                group.refuse(k, "lengths", f"does not fit: {error}")
+            if strides != strides_of(name, types, by_name, [step != 0 for step in strides[: len(cores)]]):
+                group.refuse(k, "strides", "is not of arrays in C order without gaps")
+            for x, core in enumerate(cores):
+                sizes[x, k] = size_of(core, by_name) * np.dtype(chars[x]).itemsize
+                steps[x, k] = strides[x]
+        group.need((counts >= 1) & (counts <= _MOST), "lengths", "It begins with no number of matrices")
+        claims, written = [], []
+        for x, field in enumerate(_ARGUMENTS[: len(cores)]):
+            if is_written := x >= len(of.operands) or (of.overwrites and not x):
+                group.need((counts == 1) | (steps[x] != 0), "strides", "All matrices have the same result")
+                written.append(x)
+            claims.append(
+                self.claims.add(
+                    group, field, np.dtype(chars[x]).alignment, counts,
+                    step=steps[x], part=sizes[x], is_written=is_written,
+                )
+            )  # fmt: skip
+        for x in written:
+            for other in claims[:x] + claims[x + 1 :]:
+                self.claims.keep_apart(claims[x], other)
 
     def _systems(self, group: Rows, doubles: str, singles: str) -> tuple[Column, Column, Column]:
         """Return the itemsize, the number of matrices, and the number of rows of each."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tape import ops
-from tape.core.node import Handle, plain
+from tape.core.node import Handle, batch_below, plain
 from tape.transforms.loops.body import BodyTrace, Unrolled
 
 T = TypeVar("T")
@@ -97,6 +97,7 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
     """
     capacities_for(taken)
     for place, count in taken:
+        count = _most(count)
         inner = _in_body(count)
         if inner is not None:
             inner.trace.step_counts.append((place, inner))
@@ -106,10 +107,17 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
             size *= _GROWTH
 
 
+def _most(count: Any) -> Any:
+    """Return the largest number of steps, if there is one for each element of a batch."""
+    while (batch := batch_below(count)) is not None:
+        count = ops.max(batch.node.value, initial=0)
+    return count
+
+
 def capacities_for(taken: Sequence[tuple[Place, Any]]) -> dict[Place, int]:
     """Return the capacities there are now; raise if one of these numbers of steps is larger."""
     for place, count in taken:
-        if plain(count) > capacity_of(place):
+        if plain(_most(count)) > capacity_of(place):
             raise Unrolled("a condition does not hold in some step") if place == _UNMET else Full(place)
     scope = _scope.get()
     return {} if scope is None else scope.capacities
@@ -128,6 +136,8 @@ def is_met(condition: Any) -> bool:
     In a program that is a guard. In the body of a loop it has to hold in every step, which is a guard behind
     the outermost loop; where it does not, the loop is recorded step by step.
     """
+    while (batch := batch_below(condition)) is not None:
+        condition = ops.all(batch.node.value)
     inner = _in_body(condition)
     if inner is None:
         return bool(condition)

@@ -1,18 +1,15 @@
-"""The rules of loops that run forwards: tangents, Taylor coefficients and batches, in the loop itself."""
+"""The rules of loops that run forwards: tangents, in the loop itself, and Taylor coefficients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tape import errors, ops
-from tape.core.node import Handle, plain
+from tape.core.node import plain
 from tape.core.op import Op
-from tape.core.results import Results, unpack
-from tape.interpreters.batching import Lanes
+from tape.core.results import Results
 from tape.transforms._expand import push_series
 from tape.transforms.loops.body import BodyTrace, Unrolled, ancestors, extracted
 from tape.transforms.loops.steps import Steps, differentiated, is_float, is_on, or_zeros, outside, recorded
@@ -36,7 +33,7 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
     body = steps.body
     examples, results = body.examples(), body.results()
     of_constants, of_states, of_arrays = steps.split(tangents)
-    in_motion = _reached(steps, [t is not None for t in tangents], [is_float(x) for x in results])
+    in_motion = reached(steps, [t is not None for t in tangents], [is_float(x) for x in results])
     of_states = [
         or_zeros(tangent, examples[steps.constants + k]) if k in in_motion else None
         for k, tangent in enumerate(of_states)
@@ -100,69 +97,7 @@ def expand(op: Op, out: Any, series: Sequence[Any], attrs: dict[str, Any]) -> li
     return [out, *[Results([column[k] for column in columns]) for k in range(1, order + 1)]]
 
 
-def batch(
-    op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
-) -> Results:
-    """Return batches of all results; the rule of the operation."""
-    try:
-        return _batch_in_loop(operands, is_batched, attrs["steps"], size)
-    except Unrolled:
-        found = [
-            unpack(op(*[x[i] if each else x for x, each in zip(operands, is_batched, strict=True)], **attrs))
-            for i in range(size)
-        ]
-        return Results([ops.stack(column) for column in zip(*found, strict=True)])
-
-
-def _batch_in_loop(operands: Sequence[Any], is_batched: Sequence[bool], steps: Steps, size: int) -> Results:
-    """Run the loop once, with batches as those states that differ within the batch."""
-    constants, states, arrays = steps.split(operands)
-    batched_constants, batched_states, batched_arrays = steps.split(is_batched)
-    differing = _reached(steps, is_batched, [True] * steps.states)
-    if any(steps.count_in(is_batched)) or (steps.ends_by == "flag" and 0 in differing):
-        raise errors.UnsupportedError(
-            "a while_loop in a compiled function takes another number of steps for each element of a batch. "
-            "Call the function for one element after the other"
-        )
-    states = [
-        ops.broadcast_to(x, (size, *np.shape(x))) if k in differing and not inside else x
-        for k, (x, inside) in enumerate(zip(states, batched_states, strict=True))
-    ]
-    arrays = [
-        ops.moveaxis(x, 0, 1) if inside else x for x, inside in zip(arrays, batched_arrays, strict=True)
-    ]
-    inside = [*batched_constants, *[k in differing for k in range(steps.states)], *batched_arrays]
-    with BodyTrace("a batch of loops") as trace, np.errstate(all="ignore"):
-        leaves = [
-            trace.leaf(np.broadcast_to(example, (size, *example.shape)) if each else example)
-            for example, each in zip(steps.body.examples(), inside, strict=True)
-        ]
-        with Lanes(size) as lanes:
-            results = steps.body.run(
-                [lanes.batch(leaf) if each else leaf for leaf, each in zip(leaves, inside, strict=True)]
-            )
-            is_differing = [k in differing for k in range(steps.states)]
-            is_differing += [
-                isinstance(x, Handle) and x.trace_ref is lanes.ref for x in results[steps.states :]
-            ]
-            outputs = [
-                trace.output(lanes.values(result) if each else result)
-                for result, each in zip(results, is_differing, strict=True)
-            ]
-    body = extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs)
-    constants = [*trace.captured, *constants]
-    steps_of_batch = replace(steps, body=body, constants=len(constants))
-    found = steps_of_batch(*constants, *states, *arrays, *steps.count_in(operands))
-
-    def along_first_axis(k: int, result: Any) -> Any:
-        if not is_differing[k]:
-            return ops.broadcast_to(result, (size, *np.shape(result)))
-        return result if k < steps.states else ops.moveaxis(result, 0, 1)
-
-    return Results([along_first_axis(k, result) for k, result in enumerate(found)])
-
-
-def _reached(steps: Steps, inputs: Sequence[bool], outputs: Sequence[bool]) -> set[int]:
+def reached(steps: Steps, inputs: Sequence[bool], outputs: Sequence[bool]) -> set[int]:
     """Return the states that some inputs of the body are, or reach in some step through certain outputs."""
     body, first = steps.body, steps.constants
     moving = {id for id, moves in zip(body.inputs, inputs, strict=False) if moves}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tape.core.results import Results, unpack
+from tape.core.table import INTERNAL
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.scan import scan
 
@@ -38,3 +40,17 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
     step.__name__ = name_of(f)
     return scan(step, (), xs)[1]
+
+
+def _each(name: str, f: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Any:
+    """Return what an operation returns for each element of some arrays, stacked."""
+
+    def one(elements: Sequence[Any]) -> list[Any]:
+        return list(unpack(f(elements)))
+
+    one.__name__ = name
+    found = map(one, list(values))
+    return found[0] if len(found) == 1 else Results(found)
+
+
+INTERNAL["each"] = _each

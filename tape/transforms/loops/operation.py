@@ -7,7 +7,8 @@ from typing import Any
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
-from tape.transforms.loops.forward import batch, expand, push
+from tape.transforms.loops.batches import batch
+from tape.transforms.loops.forward import expand, push
 from tape.transforms.loops.reversal import pull
 from tape.transforms.loops.steps import Steps
 

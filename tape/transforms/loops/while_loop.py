@@ -10,8 +10,9 @@ import numpy as np
 
 from tape import ops, tree
 from tape.core.interpreter import recorder
-from tape.core.node import plain
+from tape.core.node import batch_below, plain
 from tape.core.var import Var
+from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
@@ -44,11 +45,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     ------
     ShapeError, DTypeError
         If a step changes the structure, a shape or a dtype of the state.
-    UnsupportedError
-        In compiled functions, where the number of steps depends on what an outer transform runs a batch of.
 
     Notes
     -----
+    In a batch (`vmap`) the loop goes on until it is done for all elements. Those that are done keep their
+    state, and the functions do not see them.
+
     A program has a capacity of 64 steps, or 4, 16, ... times as many if that is needed when it is recorded,
     because the reverse sweep needs values of each. A call that takes more is recorded anew.
 
@@ -105,8 +107,18 @@ class _While:
                 program.notes.append(f"{self.name}: {error}")
         state = self.carry.leaves
         rows: list[list[Any]] = []
-        while self.cond_fun(self.carry.restored(state)):
-            state, row = self._step(list(map(own, state)))
+        while True:
+            answer = self.cond_fun(self.carry.restored(state))
+            if (batch := batch_below(answer)) is not None:
+                answer = ops.not_equal(answer, 0)
+            if not holds_for_some(answer):
+                break
+            before = list(map(own, state))
+            if batch is None:
+                state, row = self._step(before)
+            else:
+                after, row = of_some(answer, self._step, before)
+                state = [ops.where(answer, new, old) for new, old in zip(after, state, strict=True)]
             rows.append(row)
         columns = [ops.stack(column) for column in zip(*rows, strict=True)]
         return self.carry.restored(state), tree.restore(self._result, columns) if rows else None

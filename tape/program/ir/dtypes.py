@@ -1,0 +1,22 @@
+"""Operations whose ``lower`` rule takes all dtypes of the machine: complex numbers, halves, all integers.
+
+All rules take float64, float32, int64, int32 and bool. Many are right for these alone, as the square of a
+complex number is no absolute value; with other dtypes such an operation becomes a callback.
+"""
+
+from __future__ import annotations
+
+from tape.program.native.ufuncs import UFUNCS
+
+_ARRAYS = """
+    all any astype backwards_cumsum broadcast_to cast choose concatenate copy count_nonzero cross cumprod cumsum
+    diagonal diff diff_back dot einsum embedded_diagonal expand_dims fft fftshift getitem ifft ifftshift irfft
+    matmul max mean min norm polyval prod ravel reshape resized rfft roll scan scatter set_at add_at squeeze stack
+    std stays stop_gradient sum sum_to swapaxes take take_along_axis transpose trimmed var vecdot
+"""
+_ELEMENTS = """
+    angle conjugate frexp imag isclose iscomplex isreal ldexp minus_twice nan_to_num of_parts positive real
+    round scaled sinc tanh_partial where
+"""
+OF_ALL_DTYPES = frozenset([*UFUNCS, *_ARRAYS.split(), *_ELEMENTS.split()])
+"""Their names. A ufunc takes what NumPy has a loop for."""

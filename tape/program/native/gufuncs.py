@@ -1,0 +1,301 @@
+"""The generalised ufuncs that programs run: functions of matrices and vectors, and of stacks of them.
+
+A ufunc with several results is one of these, too: of numbers.
+
+NumPy's linear algebra consists of such functions, which call LAPACK for one matrix after the other. Their
+loops are like those of other ufuncs: the lengths of the core dimensions follow the number of matrices, the
+strides along them follow those from matrix to matrix. A program that calls them has NumPy's results to the
+last bit.
+
+A loop sets the floating-point flag *invalid* for a matrix that has no result, whereupon NumPy raises
+`LinAlgError`. Loops need Python only to report that there is no memory, and take its lock themselves then.
+
+To add a function, add its line to `GUFUNCS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import import_module
+from math import log2, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Shape = tuple[int, ...]
+Core = tuple[str, ...]
+"""Names of the core dimensions of an operand or a result."""
+MOST_ARGUMENTS = 7
+"""Operands and results of a loop: the machine has room for the addresses of so many."""
+_MOST = 1 << 31  # LAPACK takes lengths as 32-bit integers
+
+
+@dataclass(frozen=True)
+class Gufunc:
+    """A generalised ufunc.
+
+    Attributes
+    ----------
+    name : str
+        In its module.
+    signature : str
+        Core dimensions of operands and results, as in NumPy: ``"(m,n),(n)->(m)"``.
+    types : tuple of str
+        The loops that programs call, by the dtypes of operands and results: ``"dd->d"``.
+    flops : callable
+        Arithmetic for one matrix, of the length of each core dimension by name.
+    failure : str or None
+        What is wrong with a matrix that has no result; None if all have one.
+    least : dict of str to tuple of str, optional
+        Core dimensions that must be the lesser of two others: ``{"p": ("m", "n")}``. What is neither that nor
+        a core dimension of an operand is an attribute of the instruction.
+    overwrites : bool
+        Whether the loop overwrites its first operand. What it leaves there is the first result then.
+    shortest : dict of str to int, optional
+        The least lengths of core dimensions; 1 for all others.
+    module : str
+        Where it is.
+    """
+
+    name: str
+    signature: str
+    types: tuple[str, ...]
+    flops: Callable[[Mapping[str, int]], float]
+    failure: str | None = None
+    least: Mapping[str, tuple[str, str]] | None = None
+    overwrites: bool = False
+    shortest: Mapping[str, int] | None = None
+    module: str = "numpy.linalg._umath_linalg"
+
+    @cached_property
+    def operands(self) -> list[Core]:
+        """The core of each operand."""
+        return _cores(self.signature.split("->")[0])
+
+    @cached_property
+    def results(self) -> list[Core]:
+        """The core of each result of the loop."""
+        return _cores(self.signature.split("->")[1])
+
+    @cached_property
+    def dimensions(self) -> Core:
+        """Names of the core dimensions, in the order in which the loop takes their lengths."""
+        return tuple(dict.fromkeys(name for core in [*self.operands, *self.results] for name in core))
+
+    @cached_property
+    def free(self) -> Core:
+        """Names of the core dimensions whose lengths are attributes of the instruction."""
+        known = {name for core in self.operands for name in core} | {*(self.least or ())}
+        return tuple([name for name in self.dimensions if name not in known])
+
+    @cached_property
+    def ufunc(self) -> np.ufunc | None:
+        """NumPy's object; None if there is none of this name, signature and types."""
+        found = getattr(import_module(self.module), self.name, None)
+        if not isinstance(found, np.ufunc):
+            return None
+        signature = found.signature or "->".join([",".join(["()"] * n) for n in (found.nin, found.nout)])
+        if signature.replace(" ", "") != self.signature:
+            return None
+        return found if set(self.types) <= set(found.types) else None
+
+
+def _cores(part: str) -> list[Core]:
+    return [tuple([name for name in core.split(",") if name]) for core in part[1:-1].split("),(")]
+
+
+def _square(factor: float) -> Callable[[Mapping[str, int]], float]:
+    return lambda of: factor * of["m"] ** 3
+
+
+def _tall(factor: float, cubic: float = 0) -> Callable[[Mapping[str, int]], float]:
+    """Return ``factor`` times the elements times the lesser side, and ``cubic`` times its third power."""
+    return lambda of: (
+        min(of["m"], of["n"]) * (factor * of["m"] * of["n"] + cubic * min(of["m"], of["n"]) ** 2)
+    )
+
+
+def _transform(
+    name: str, signature: str, types: tuple[str, ...], shortest: Mapping[str, int] | None = None
+) -> Gufunc:
+    """Return a Fourier transform, whose second operand is a factor; it crops and pads."""
+    return Gufunc(
+        name, signature, types, lambda of: 2.5 * max(of.values()) * log2(2 * max(of.values())),
+        shortest=shortest, module="numpy.fft._pocketfft_umath",
+    )  # fmt: skip
+
+
+_SINGULAR = "a matrix is singular. Look at its null space"
+_DIVERGED = "an iteration for eigenvalues or singular values did not converge. Look for NaN and infinity"
+_UNFIT = "a matrix has no factors. Look for NaN and infinity"
+_LESSER = {"p": ("m", "n")}
+_ENTRIES = (
+    Gufunc("det", "(m,m)->()", ("d->d",), _square(2 / 3)),
+    Gufunc("slogdet", "(m,m)->(),()", ("d->dd",), _square(2 / 3)),
+    Gufunc("inv", "(m,m)->(m,m)", ("d->d",), _square(8 / 3), _SINGULAR),
+    Gufunc("eigh_lo", "(m,m)->(m),(m,m)", ("d->dd",), _square(9), _DIVERGED),
+    Gufunc("eigh_up", "(m,m)->(m),(m,m)", ("d->dd",), _square(9), _DIVERGED),
+    Gufunc("eigvalsh_lo", "(m,m)->(m)", ("d->d",), _square(4 / 3), _DIVERGED),
+    Gufunc("eigvalsh_up", "(m,m)->(m)", ("d->d",), _square(4 / 3), _DIVERGED),
+    Gufunc("svd", "(m,n)->(p)", ("d->d",), _tall(2, 2), _DIVERGED, _LESSER),
+    Gufunc("svd_s", "(m,n)->(m,p),(p),(p,n)", ("d->ddd",), _tall(6, 20), _DIVERGED, _LESSER),
+    Gufunc("svd_f", "(m,n)->(m,m),(p),(n,n)", ("d->ddd",), _tall(10, 20), _DIVERGED, _LESSER),
+    Gufunc("qr_r_raw", "(m,n)->(p)", ("d->d",), _tall(2), _UNFIT, _LESSER, overwrites=True),
+    Gufunc("qr_reduced", "(m,n),(k)->(m,k)", ("dd->d",), _tall(2), _UNFIT, {"k": ("m", "n")}),
+    Gufunc("qr_complete", "(m,n),(n)->(m,m)", ("dd->d",), lambda of: 4 * of["m"] ** 2 * of["n"], _UNFIT),
+    Gufunc(
+        "lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", ("ddd->ddid",), _tall(6, 20), _DIVERGED, _LESSER
+    ),
+    _transform("fft", "(n),()->(m)", ("Dd->D", "Ff->F")),
+    _transform("ifft", "(m),()->(n)", ("Dd->D", "Ff->F")),
+    _transform("rfft_n_even", "(n),()->(m)", ("dd->D", "ff->F"), {"m": 2}),
+    _transform("rfft_n_odd", "(n),()->(m)", ("dd->D", "ff->F")),
+    _transform("irfft", "(m),()->(n)", ("Dd->d", "Ff->f")),
+    Gufunc("vecdot", "(n),(n)->()", ("ee->e", "FF->F", "DD->D"), lambda of: 8 * of["n"], module="numpy"),
+    Gufunc("frexp", "()->(),()", ("e->ei", "f->fi", "d->di"), lambda of: 1, module="numpy"),
+)  # fmt: skip
+GUFUNCS: dict[str, Gufunc] = {entry.name: entry for entry in _ENTRIES}
+"""Instructions that are a generalised ufunc, by name."""
+
+
+class Layout(NamedTuple):
+    """What a loop works on.
+
+    Attributes
+    ----------
+    types : str
+        Those of the loop: ``"dd->d"``.
+    lengths : dict of str to int
+        Of each core dimension.
+    stack : tuple of int
+        How the matrices are stacked.
+    is_stacked : tuple of bool
+        For each argument of the loop, whether there is one for each matrix; else there is one for all.
+    results : list of tuple
+        Shape and dtype of each result of the instruction.
+    """
+
+    types: str
+    lengths: dict[str, int]
+    stack: Shape
+    is_stacked: tuple[bool, ...]
+    results: list[tuple[Shape, np.dtype[Any]]]
+
+
+def layout_of(name: str, shapes: Sequence[Shape], chars: str, free: Sequence[int]) -> Layout:
+    """Return what a loop works on, for operands of these shapes and dtypes.
+
+    Parameters
+    ----------
+    name : str
+        In `GUFUNCS`.
+    shapes : sequence of tuple of int
+        Of the operands. Those with more axes than their core has are stacks, all of the same shape.
+    chars : str
+        Their dtypes.
+    free : sequence of int
+        The lengths of `Gufunc.free`.
+
+    Raises
+    ------
+    ValueError
+        If the function does not take these.
+
+    Examples
+    --------
+    >>> from tape.program.native.gufuncs import layout_of
+    >>> layout_of("slogdet", [(5, 3, 3)], "d", ()).results
+    [((5,), dtype('float64')), ((5,), dtype('float64'))]
+    """
+    return _layout_of(name, tuple(shapes), chars, tuple(free))
+
+
+@lru_cache(maxsize=4096)
+def _layout_of(name: str, shapes: tuple[Shape, ...], chars: str, free: Shape) -> Layout:
+    of = GUFUNCS[name]
+    types = next((types for types in of.types if types.split("->")[0] == chars), None)
+    if types is None or len(shapes) != len(of.operands):
+        raise ValueError(f"{name} does not take dtypes {chars!r}")
+    if len(free) != len(of.free):
+        raise ValueError(f"{name} takes {len(of.free)} lengths, and has {len(free)}")
+    lengths = dict(zip(of.free, free, strict=True))
+    stacks = []
+    for shape, core in zip(shapes, of.operands, strict=True):
+        split = len(shape) - len(core)
+        if split < 0:
+            raise ValueError(f"{name} does not take an array of {len(shape)} axes there")
+        stacks.append(shape[:split])
+        for dimension, length in zip(core, shape[split:], strict=True):
+            if lengths.setdefault(dimension, length) != length:
+                raise ValueError(f"{dimension} is {length} here and {lengths[dimension]} there")
+    for dimension, (one, other) in (of.least or {}).items():
+        lengths.setdefault(dimension, min(lengths[one], lengths[other]))
+    stack = max(stacks, key=len)
+    if any(given not in ((), stack) for given in stacks):
+        raise ValueError(f"{name} takes stacks of one shape")
+    if min(stack, default=1) < 1:
+        raise ValueError(f"{name} takes no empty stacks")
+    lengths = {dimension: lengths[dimension] for dimension in of.dimensions}
+    require_lengths(of, lengths)
+    results = [
+        ((*stack, *[lengths[dimension] for dimension in core]), np.dtype(char))
+        for core, char in zip(of.results, types.split("->")[1], strict=True)
+    ]
+    is_stacked = [bool(given) for given in stacks]
+    if of.overwrites:
+        results.insert(0, ((*stack, *shapes[0][len(stacks[0]) :]), np.dtype(chars[0])))
+        is_stacked[0] = bool(stack)
+    return Layout(types, lengths, stack, (*is_stacked, *[bool(stack)] * len(of.results)), results)
+
+
+def require_lengths(of: Gufunc, lengths: Mapping[str, int]) -> None:
+    """Raise ValueError unless a loop takes core dimensions of these lengths."""
+    if min(lengths.values(), default=1) < 1 or max(lengths.values(), default=1) >= _MOST:
+        raise ValueError(f"{of.name} takes no arrays that are empty or as large")
+    for dimension, least in (of.shortest or {}).items():
+        if lengths[dimension] < least:
+            raise ValueError(f"{of.name} takes no {dimension} below {least}")
+    for dimension, (one, other) in (of.least or {}).items():
+        if lengths[dimension] != min(lengths[one], lengths[other]):
+            raise ValueError(f"{dimension} is not the lesser of {one} and {other}")
+
+
+def strides_of(name: str, types: str, lengths: Mapping[str, int], is_stacked: Sequence[bool]) -> list[int]:
+    """Return the strides that a loop takes, for arguments in C order without gaps.
+
+    Parameters
+    ----------
+    name : str
+        In `GUFUNCS`.
+    types : str
+        One of its `Gufunc.types`.
+    lengths : mapping
+        Of each core dimension.
+    is_stacked : sequence of bool
+        Whether an argument has an element for each matrix.
+
+    Returns
+    -------
+    list of int
+        From matrix to matrix for each argument; then along each core dimension of each.
+    """
+    of = GUFUNCS[name]
+    steps, inner = [], []
+    for core, char, has_step in zip(
+        [*of.operands, *of.results], types.replace("->", ""), is_stacked, strict=True
+    ):
+        step = np.dtype(char).itemsize
+        strides = []
+        for dimension in reversed(core):
+            strides.append(step)
+            step *= lengths[dimension]
+        steps.append(step if has_step else 0)
+        inner += strides[::-1]
+    return [*steps, *inner]
+
+
+def size_of(core: Core, lengths: Mapping[str, int]) -> int:
+    """Return the number of elements of an argument, for one matrix."""
+    return prod([lengths[dimension] for dimension in core])

@@ -1,0 +1,545 @@
+"""`tape.vmap` equals a Python loop over examples: of every operation, in every transform, compiled too."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape import errors, ops
+from tests.op_table import CASES, by_operation, spread, two_of_each
+from tests.oracles import assert_close
+from tests.tiers import rounds
+
+SIZE = 3
+DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
+WAYS = {"eager": lambda f: f, "compiled": tape.compile}
+X = np.random.default_rng(3).normal(size=(5, 3))
+W = np.random.default_rng(4).normal(size=(3, 3))
+Z = np.array([0.3, 5.0, -2.0, 100.0, 8.0, 0.01])
+
+
+def stacked(f, *columns):
+    """The results of a loop over examples, leaf by leaf."""
+    found = [tape.tree.flatten(f(*example)) for example in zip(*columns, strict=True)]
+    leaves = [np.stack(column) for column in zip(*[leaves for leaves, _ in found], strict=True)]
+    return tape.tree.restore(found[0][1], leaves)
+
+
+def assert_same(found, expected, tolerance=1e-11):
+    leaves, structure = tape.tree.flatten(found)
+    wanted, wanted_structure = tape.tree.flatten(expected)
+    assert structure == wanted_structure
+    for one, other in zip(leaves, wanted, strict=True):
+        assert_close(one, other, tolerance)
+        assert np.result_type(one) == np.result_type(other)
+
+
+def check(f, *columns, tolerance=1e-11):
+    expected = stacked(f, *columns)
+    for way in WAYS.values():
+        assert_same(way(tape.vmap(f))(*columns), expected, tolerance)
+
+
+# ---- every operation -------------------------------------------------------------------------------
+
+
+def arguments(case):
+    return [np.stack(column) for column in zip(*[case.args(salt=k) for k in range(SIZE)], strict=True)]
+
+
+@by_operation(spread(CASES))
+def test_an_operation_on_a_batch_equals_the_loop(case):
+    f = case.on(ops)
+    check(f, *arguments(case))
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@by_operation(two_of_each(DIFFERENTIABLE))
+def test_gradients_of_a_batch_equal_those_of_the_examples(case):
+    """And so does the gradient of a sum over the batch, to arguments that differ and to those that do not."""
+    columns = arguments(case)
+    seeds = case.rng(5).normal(size=np.shape(case.on(ops)(*[column[0] for column in columns])))
+
+    def total(*args):
+        return np.sum(np.real(case.on(ops)(*args)) * seeds)
+
+    wrt = [k for k, column in enumerate(columns) if column.dtype.kind == "f"]
+    if not wrt:
+        return
+    gradient = tape.grad(total, wrt)
+    expected = stacked(gradient, *columns)
+    for way in WAYS.values():
+        assert_same(way(tape.vmap(gradient))(*columns), expected, 1e-9)
+    of_sum = tape.grad(lambda *args: np.sum(tape.vmap(total)(*args)), wrt)(*columns)
+    assert_same(list(of_sum), list(expected), 1e-9)
+    if len(columns) == 1:
+        return
+    shared = [0 if k != wrt[0] else None for k in range(len(columns))]
+    given_one = [column if axis == 0 else column[0] for column, axis in zip(columns, shared, strict=True)]
+    mapped = tape.vmap(total, in_axes=shared)
+    found = tape.grad(lambda *args: np.sum(mapped(*args)), wrt[0])(*given_one)
+
+    def loop(*args):
+        pairs = list(zip(args, shared, strict=True))
+        return sum(total(*[x[k] if axis == 0 else x for x, axis in pairs]) for k in range(SIZE))
+
+    assert_same(found, tape.grad(loop, wrt[0])(*given_one), 1e-9)
+
+
+# ---- in every transform ----------------------------------------------------------------------------
+
+
+def loss(w, x):
+    return np.sum(np.tanh(w @ x) ** 2) + np.prod(x)
+
+
+@tape.custom_vjp
+def doubled_sine(x):
+    return np.sin(x) * 2
+
+
+@doubled_sine.defvjp
+def _(g, out, x):
+    return 2 * g * np.cos(x)
+
+
+TRANSFORMS = {
+    "grad": lambda x: tape.grad(loss)(W, x),
+    "value_and_grad": lambda x: tape.value_and_grad(loss, 1)(W, x),
+    "hessian": lambda x: tape.hessian(loss, 1)(W, x),
+    "jacobian fwd": lambda x: tape.jacobian(lambda y: np.tanh(W @ y) * y, mode="fwd")(x),
+    "jacobian rev": lambda x: tape.jacobian(lambda y: np.tanh(W @ y) * y, mode="rev")(x),
+    "jvp": lambda x: tape.jvp(lambda y: np.tanh(W @ y), (x,), (x * 2,)),
+    "vjp": lambda x: tape.vjp(lambda y: np.tanh(W @ y), x)[1](x),
+    "hvp": lambda x: tape.hvp(lambda y: loss(W, y))(x, x),
+    "laplacian": lambda x: tape.laplacian(lambda y: loss(W, y))(x),
+    "taylor": lambda x: tape.taylor(lambda y: np.sum(np.sin(y)), x, np.ones(3), 3),
+    "vmap": lambda x: tape.vmap(lambda e: e * np.sum(x))(x),
+    "vmap of what is the same": lambda x: tape.vmap(lambda row: row @ x)(W),
+    "checkpoint": lambda x: tape.grad(lambda w: np.sum(tape.checkpoint(lambda v: np.sin(v) * x)(w * x)))(x),
+    "custom_vjp": lambda x: tape.grad(lambda y: np.sum(doubled_sine(y) ** 2))(x),
+    "custom_vjp beside a number": lambda x: tape.grad(lambda y: doubled_sine(y[0]) * x[1])(x),
+    "root": lambda x: tape.grad(lambda a: tape.root(lambda s, a: s**3 + s - a, 1.0, a))(x[0]),
+    "root closing over": lambda x: tape.root(lambda s: s**3 + s - x[0], 1.0),
+    "fixed_point": lambda x: tape.grad(
+        lambda a: tape.fixed_point(lambda s, a: np.cos(s * np.tanh(a)), 1.0, a)
+    )(x[0]),
+    "odeint": lambda x: tape.grad(
+        lambda k: tape.odeint(lambda y, t, k: -y * k * x[2], x[1], np.array([0.0, 1.0]), k, method="Tsit5")[
+            -1
+        ]
+    )(x[0]),
+    "checkpoint_loop": lambda x: tape.grad(
+        lambda x: np.sum(tape.checkpoint_loop(lambda s, k: np.sin(s) + k, x, 5, 2))
+    )(x),
+    "stop_gradient": lambda x: tape.grad(lambda y: np.sum(y * tape.stop_gradient(y * x)))(x),
+    "scan": lambda x: tape.scan(lambda c, e: (np.tanh(W @ c) * e, np.sum(c)), x, np.arange(4.0)),
+    "scan over the batch": lambda x: tape.scan(lambda c, e: (c * e, c + e), 1.0, x),
+    "map": lambda x: tape.map(lambda e: np.sin(e) * x, x),
+    "fori_loop": lambda x: tape.grad(lambda y: tape.fori_loop(0, 4, lambda i, s: s * y[0] + i, y[1]))(x),
+    "switch": lambda x: tape.switch(np.argmax(x), [np.sin, np.cos, lambda v: v * v], x),
+    "float32": lambda x: np.sum(x.astype(np.float32) * 2),
+    "a constant": lambda x: (np.zeros(3), 1.0, None, {"a": x}),
+    "shapes": lambda x: (len(x) * x, np.arange(x.shape[0]) * x, x.ndim * np.ones_like(x)),
+    "iteration": lambda x: sum(k * e for k, e in enumerate(x)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_inside(name):
+    check(TRANSFORMS[name], X)
+
+
+@pytest.mark.parametrize("name", ["hessian", "scan", "custom_vjp", "switch", "checkpoint", "jacobian fwd"])
+def test_transforms_outside(name):
+    """The gradient of a sum over the batch is the sum over the examples, and so is the Hessian."""
+
+    def total(x):
+        return sum(np.sum(leaf) for leaf in tape.tree.flatten(TRANSFORMS[name](x))[0])
+
+    expected = stacked(tape.grad(total), X)
+    gradient = tape.grad(lambda xs: np.sum(tape.vmap(total)(xs)))
+    for way in WAYS.values():
+        assert_same(way(gradient)(X), expected)
+    product = tape.hvp(lambda xs: np.sum(tape.vmap(total)(xs)))(X, np.ones_like(X))
+    assert_same(product, stacked(lambda x: tape.hvp(total)(x, np.ones(3)), X), 1e-9)
+
+
+def test_a_batch_of_batches():
+    check(tape.vmap(tape.grad(loss, 1), in_axes=(None, 0)), np.stack([W, 2 * W]), np.stack([X, X + 1]))
+
+
+@pytest.mark.parametrize("where", ["inside", "beside"])
+def test_no_grad_holds_for_batches(where):
+    def f(w, x):
+        with tape.no_grad():
+            scale = np.polyval(w, x) + w[0] * x
+        return np.sum(scale * w * x)
+
+    gradient = tape.grad(f)
+    expected = stacked(lambda x: gradient(W[0], x), X[:, 0])
+    if where == "inside":
+        assert_same(tape.vmap(gradient, in_axes=(None, 0))(W[0], X[:, 0]), expected)
+    else:
+        total = tape.grad(lambda w: np.sum(tape.vmap(f, in_axes=(None, 0))(w, X[:, 0])))(W[0])
+        assert_same(total, np.sum(expected, axis=0))
+
+
+# ---- code that only some examples run --------------------------------------------------------------
+
+
+def decay(z):
+    """A loop of 0 to 5 steps, with a state that cannot go on: the root of a negative number."""
+    x, total = tape.while_loop(
+        lambda s: s[0] > 1.0, lambda s: (np.sqrt(s[0] - 1) * 0.9, s[1] + np.log(s[0]) * z), (z, 1.0 * z)
+    )
+    return total + x**2
+
+
+def two_ways(z):
+    return tape.cond(z > 1, lambda z: np.log(z - 1) * z, lambda z: z**2, z)
+
+
+def captured(z):
+    """Branches that close over what differs within the batch."""
+    y = z * z
+    return tape.cond(z > 1, lambda: np.sqrt(z - 1) * y, lambda: np.exp(-y) * z)
+
+
+ONLY_SOME = {"while_loop": decay, "cond": two_ways, "closing over": captured}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ONLY_SOME)
+def test_code_for_some_examples_meets_no_others(name, way):
+    """Neither values, nor derivatives of any order, nor warnings come from examples that do not run it."""
+    f, run = ONLY_SOME[name], WAYS[way]
+    with np.errstate(all="raise"):
+        assert_same(run(tape.vmap(f))(Z), stacked(f, Z))
+        gradient = stacked(tape.grad(f), Z)
+        assert_same(run(tape.vmap(tape.grad(f)))(Z), gradient)
+        assert_same(run(tape.vmap(lambda z: tape.jvp(f, (z,), (1.0,))[1]))(Z), gradient)
+        assert_same(run(tape.grad(lambda z: np.sum(tape.vmap(f)(z))))(Z), gradient)
+        second = stacked(lambda z: tape.hvp(f)(z, 1.0), Z)
+        assert_same(run(tape.vmap(tape.grad(tape.grad(f))))(Z), second)
+        assert_same(run(tape.vmap(tape.vmap(tape.grad(f))))(Z.reshape(2, 3)), gradient.reshape(2, 3))
+
+
+@pytest.mark.parametrize("name", ONLY_SOME)
+def test_a_program_serves_batches_that_take_other_ways(name):
+    compiled = tape.compile(tape.vmap(tape.grad(ONLY_SOME[name])))
+    for z in (Z, -np.abs(Z), np.abs(Z) + 1.5, Z[::-1].copy(), Z):
+        assert_same(compiled(z), stacked(tape.grad(ONLY_SOME[name]), z))
+
+
+def test_more_steps_than_a_program_has_room_for():
+    def halved(x):
+        return tape.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1.0, s[1] * 0.99), (0.0, x))
+
+    compiled = tape.compile(tape.vmap(halved))
+    for x in (np.array([0.5, 1.01]), np.array([3.0, 1e4]), np.array([0.1, 0.2]), np.array([1e9, 2.0])):
+        assert_same(compiled(x), stacked(halved, x))
+
+
+def test_branches_that_differ():
+    def different(make):
+        return lambda: tape.vmap(lambda z: tape.cond(z > 1, make, lambda z: z, z))(Z)
+
+    with pytest.raises(errors.ShapeError, match="structure"):
+        different(lambda z: (z, z))()
+    with pytest.raises(errors.ShapeError, match="shape and dtype"):
+        different(lambda z: z * np.ones(2))()
+    with pytest.raises(errors.DTypeError, match="shape and dtype"):
+        different(lambda z: z.astype(np.float32))()
+
+
+def test_a_branch_writes_to_nothing_from_outside():
+    def f(x):
+        y = x * 2
+
+        def write(z):
+            y[0] = z
+            return z
+
+        return tape.cond(x[0] > 0, write, lambda z: z, x[1])
+
+    with pytest.raises(errors.InPlaceError, match="from outside of a branch"):
+        tape.vmap(f)(X)
+    with pytest.raises(errors.InPlaceError, match="from outside of a branch"):
+        tape.vmap(tape.grad(f))(X)
+
+
+# ---- writing in place ------------------------------------------------------------------------------
+
+
+def through_views(x):
+    y = x * 1.0
+    tail = y[1:]
+    tail += 2 * x[:-1]
+    middle = tail[:1]
+    middle *= y[0]
+    y[0] = 3.0
+    return y, y[1:]
+
+
+def to_new_arrays(x):
+    y = np.zeros_like(x)
+    y[1:] = x[:-1] ** 2
+    z = np.zeros((2, 3), like=x)
+    z[:, 1] = x[0]
+    np.add(z, x, out=z)
+    z.sort(axis=1)
+    return y, z
+
+
+def by_index(x):
+    y, i = x.copy(), np.argmin(x)
+    y[i] = 0.0
+    y[np.array([0, 0])] = x[:2]
+    return y, ops.getitem(W, i) * x[i]
+
+
+def to_the_argument(x):
+    x[0] = 7.0
+    x[1:] += 1.0
+    return x * 2
+
+
+@pytest.mark.parametrize("f", [through_views, to_new_arrays, by_index, to_the_argument])
+def test_code_that_writes(f):
+    expected = stacked(lambda x: f(x.copy()), X)
+    for way in WAYS.values():
+        given = X.copy()
+        assert_same(way(tape.vmap(f))(given), expected)
+        np.testing.assert_array_equal(given, X)
+
+    def total(x):
+        return sum(np.sum(np.sin(leaf)) for leaf in tape.tree.flatten(f(x * 1.0))[0])
+
+    gradient = stacked(tape.grad(total), X)
+    assert_same(tape.vmap(tape.grad(total))(X), gradient)
+    assert_same(tape.grad(lambda xs: np.sum(tape.vmap(total)(xs)))(X), gradient)
+
+
+def test_what_cannot_be_written():
+    def into_shared(x):
+        shared = np.zeros(3)
+        shared[1:] = x[1:]
+        return shared
+
+    with pytest.raises(errors.ConversionError, match=r"np\.zeros_like"):
+        tape.vmap(into_shared)(X)
+
+    def differentiated(w):
+        def f(x):
+            x[0] = w
+            return np.sum(x)
+
+        return np.sum(tape.vmap(f)(X))
+
+    with pytest.raises(errors.InPlaceError, match="not differentiated"):
+        tape.grad(differentiated)(1.0)
+    with pytest.raises(errors.InPlaceError, match="read-only"):
+        tape.vmap(lambda x: np.broadcast_to(x, (2, 3)).__setitem__(0, 1.0))(X)
+
+
+# ---- indices that differ within a batch ------------------------------------------------------------
+
+
+@st.composite
+def indexed(draw):
+    """A shape, and an index with arrays, that may differ within a batch, among slices, ints and so on."""
+    shape = tuple(draw(st.lists(st.integers(2, 3), min_size=1, max_size=4)))
+    block = draw(st.sampled_from([(), (2,), (3, 2)]))
+    parts: list[Any] = []
+    axis, has_ellipsis = 0, False
+    while axis < len(shape):
+        kind = draw(st.sampled_from(["array", "array", "int", "slice", "None", "...", "end"]))
+        if kind == "end":
+            break
+        if kind == "array":
+            own = block[draw(st.integers(0, len(block))) :]
+            own = tuple(1 if draw(st.booleans()) else length for length in own)
+            parts.append((own, shape[axis], draw(st.booleans())))
+        elif kind == "int":
+            parts.append(draw(st.integers(-shape[axis], shape[axis] - 1)))
+        elif kind == "slice":
+            parts.append(draw(st.sampled_from([slice(None), slice(1, None), slice(None, None, -1)])))
+        elif kind == "None":
+            parts.append(None)
+            continue
+        elif has_ellipsis:
+            continue
+        else:
+            has_ellipsis = True
+            parts.append(...)
+            axis += draw(st.integers(0, len(shape) - axis)) - 1
+        axis += 1
+    return Indexed(shape, parts, np.random.default_rng(draw(st.integers(0, 999))))
+
+
+@dataclass
+class Indexed:
+    shape: tuple[int, ...]
+    parts: list[Any]
+    rng: Any = field(repr=False)
+
+    def arrays(self):
+        """The array of each part that is one, for all examples."""
+        found = {}
+        for k, part in enumerate(self.parts):
+            if isinstance(part, tuple):
+                lengths, stop, differs = part
+                values = self.rng.integers(-stop, stop, (SIZE, *lengths))
+                found[k] = values if differs else np.broadcast_to(values[:1], values.shape)
+        return found
+
+    def filled(self, arrays):
+        return tuple(arrays.get(k, part) for k, part in enumerate(self.parts))
+
+
+@settings(max_examples=rounds(150), deadline=None)
+@given(indexed(), st.booleans(), st.booleans(), st.booleans())
+def test_reading_and_writing_at_indices_of_a_batch(case, x_differs, v_differs, v_is_number):
+    arrays = case.arrays()
+    x = case.rng.normal(size=(SIZE, *case.shape))
+    read = x[0][case.filled({k: array[0] for k, array in arrays.items()})]
+    v = case.rng.normal(size=(SIZE, *(() if v_is_number else read.shape)))
+    axes = ({k: 0 if case.parts[k][2] else None for k in arrays}, 0 if x_differs else None)
+    given_arrays = {k: array if case.parts[k][2] else array[0] for k, array in arrays.items()}
+    columns = (given_arrays, x if x_differs else x[0], v if v_differs else v[0])
+    in_axes = (*axes, 0 if v_differs else None)
+    if not arrays or all(axis is None for axis in (*in_axes[0].values(), *in_axes[1:])):
+        return
+
+    def f(arrays, x, v):
+        index = case.filled(arrays)
+        return ops.getitem(x, index), ops.set_at(x, v, index), ops.add_at(x, v, index)
+
+    expected = [
+        f(
+            {k: array[i if case.parts[k][2] else 0] for k, array in arrays.items()},
+            x[i if x_differs else 0],
+            v[i if v_differs else 0],
+        )
+        for i in range(SIZE)
+    ]
+    found = tape.vmap(f, in_axes)(*columns)
+    for one, column in zip(found, zip(*expected, strict=True), strict=True):
+        assert_close(one, np.stack(column), 1e-13)
+
+    def total(x, v):
+        return sum(np.sum(np.sin(part)) for part in tape.vmap(f, in_axes)(given_arrays, x, v))
+
+    def total_of_loop(x, v):
+        parts = [
+            f(
+                {k: array[i if case.parts[k][2] else 0] for k, array in arrays.items()},
+                x[i] if x_differs else x,
+                v[i] if v_differs else v,
+            )
+            for i in range(SIZE)
+        ]
+        return sum(np.sum(np.sin(part)) for row in parts for part in row)
+
+    assert_same(
+        list(tape.grad(total, (0, 1))(*columns[1:])), list(tape.grad(total_of_loop, (0, 1))(*columns[1:]))
+    )
+
+
+# ---- axes ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Model:
+    w: Any
+    b: Any
+    name: str = field(default="", metadata={"static": True})
+
+
+def test_axes_of_trees():
+    model = Model(np.stack([W, 2 * W], axis=1), np.arange(3.0))
+    data = {"x": [X[:2], X.T[:, :2]], "none": None}
+
+    def f(model, data, scale=1.0):
+        assert model.w.shape == (3, 3)
+        return {"y": model.w @ data["x"][0] + model.b, "z": (data["x"][1] * scale, model.b)}
+
+    for way in WAYS.values():
+        found = way(
+            tape.vmap(
+                f, in_axes=(Model(1, None), {"x": [0, 1], "none": None}), out_axes={"y": 1, "z": (0, None)}
+            )
+        )(model, data, scale=np.array([1.0, 3.0]))
+        for k in range(2):
+            expected = f(Model(model.w[:, k], model.b), {"x": [X[k], X[k]], "none": None}, [1.0, 3.0][k])
+            assert_close(found["y"][:, k], expected["y"], 1e-13)
+            assert_close(found["z"][0][k], expected["z"][0], 1e-13)
+        assert_close(found["z"][1], model.b, 0)
+
+
+@given(st.integers(-3, 2), st.integers(-2, 1))
+def test_any_axis_may_be_mapped_and_any_be_made(in_axis, out_axis):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = (
+        tape.vmap(np.sum, in_axis, out_axis) if False else tape.vmap(lambda v: v.sum(0), in_axis, out_axis)
+    )
+    expected = np.stack([part.sum(0) for part in np.moveaxis(x, in_axis, 0)])
+    np.testing.assert_array_equal(found(x), np.moveaxis(expected, 0, out_axis))
+
+
+def test_numbers_of_any_kind_are_mapped():
+    columns = np.array([1.0, 2.0]), np.array([1, 2], np.int8), np.array([True, False])
+    assert_same(tape.vmap(lambda x, n, b: x * n + b)(*columns), np.array([2.0, 4.0]))
+    assert tape.vmap(lambda x: x)(np.zeros((0, 3))).shape == (0, 3)
+    assert tape.vmap(lambda x: np.sum(np.exp(x)))(np.zeros((0, 3))).shape == (0,)
+
+
+WRONG = {
+    "ragged": (lambda: tape.vmap(np.add)(np.ones(2), np.ones(3)), errors.ShapeError, "examples differ"),
+    "no axis": (lambda: tape.vmap(np.sin)(1.0), errors.ShapeError, "no axis 0"),
+    "nothing mapped": (lambda: tape.vmap(np.sin, None)(np.ones(2)), errors.ShapeError, "anything to map"),
+    "no arguments": (lambda: tape.vmap(lambda: 1.0)(), errors.ShapeError, "anything to map"),
+    "number of axes": (lambda: tape.vmap(np.sin, (0, 0))(np.ones(2)), errors.ShapeError, "has 2 entries"),
+    "tree": (lambda: tape.vmap(np.copy, ({"a": 0},))({"b": np.ones(2)}), errors.ShapeError, "same structure"),
+    "kind of axis": (lambda: tape.vmap(np.sin, 0.5), errors.OptionError, "holds 0.5"),
+    "a bool": (lambda: tape.vmap(np.sin, True), errors.OptionError, "holds True"),
+    "out axis": (lambda: tape.vmap(np.sin, 0, 2)(np.ones(3)), errors.ShapeError, "out_axes is 2"),
+    "out tree": (lambda: tape.vmap(np.sin, 0, (0, 0))(np.ones(3)), errors.ShapeError, "out_axes"),
+    "out None": (lambda: tape.vmap(np.sin, 0, None)(np.ones(3)), errors.ShapeError, "another one for each"),
+    "strings": (lambda: tape.vmap(lambda x: x)(np.array(["a"])), errors.DTypeError, "numbers or bools"),
+    "if": (lambda: tape.vmap(lambda x: x if x > 0 else -x)(np.ones(2)), errors.ConversionError, "tape.cond"),
+    "float": (lambda: tape.vmap(lambda x: float(x))(np.ones(2)), errors.ConversionError, "several values"),
+    "index": (lambda: tape.vmap(lambda i: W[i])(np.arange(2)), errors.ConversionError, r"tape\.ops\.getitem"),
+    "range": (lambda: tape.vmap(lambda i: list(range(i)))(np.arange(2)), errors.ConversionError, "several"),
+    "shape": (lambda: tape.vmap(lambda x: x[x > 0])(X), errors.ShapeError, "."),
+    "frozen": (
+        lambda: tape.vmap(tape.checkpoint(lambda x: (x, x.argmax())))(X), errors.UnsupportedError, "same for",
+    ),
+    "function": (lambda: tape.vmap(3), errors.UnsupportedError, "expects a function"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong(name):
+    call, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_shapes_that_data_decide_may_be_the_same_for_all():
+    check(lambda x: np.nonzero(x)[0], np.ones((4, 3)))
+    check(lambda x: np.sort(x[x > -100]), X)
+
+
+def test_what_has_no_rule_for_batches_is_a_loop_of_the_program():
+    def f(x):
+        return np.interp(x, np.arange(3.0), x * 2)
+
+    compiled = tape.compile(tape.vmap(f))
+    assert_same(compiled(np.abs(X)), stacked(f, np.abs(X)))
+    assert "loops         1 instructions, 5 times" in compiled.explain()
