@@ -570,8 +570,9 @@ def test_saved_loops_give_the_same_numbers(tmp_path, case, is_gradient):
 
 
 def test_loops_with_callbacks_cannot_be_saved(tmp_path):
-    program = program_of(lambda x: tape.map(np.fft.fft, x), X)
-    with pytest.raises(errors.UnsupportedError, match="fft"):
+    doubled = tape.Op(lambda x: 2 * x, name="doubled", vjp=[lambda g, out, x: 2 * g], data_dependent=False)
+    program = program_of(lambda x: tape.map(doubled, x), X)
+    with pytest.raises(errors.UnsupportedError, match="doubled"):
         program.save(tmp_path / "loop.tape")
     assert not (tmp_path / "loop.tape").exists()
 
