@@ -7,7 +7,6 @@ after the loop and at all times at once. Sizes of steps are data: derivatives ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil, log2
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,9 +187,8 @@ def _between(times: Any, is_up: Any, steps: Any, collected: Any, tableau: Tablea
     ends, sizes, starts, stages = collected
     sign = np.where(is_up, 1.0, -1.0)
     count = len(ends)
-    place = np.minimum(
-        _first_reaching(np.where(np.arange(count) < steps, sign * ends, np.inf), sign * times), count - 1
-    )
+    reached = np.where(np.arange(count) < steps, sign * ends, np.inf)
+    place = np.minimum(ops.searchsorted(reached, sign * times), count - 1)
     h = sizes[place]
     x = (1.0 + (times - ends[place]) / h)[:, None]
     weights = np.concatenate([x, x**2, x**3, x**4], axis=1) @ tableau.between.T
@@ -200,15 +198,3 @@ def _between(times: Any, is_up: Any, steps: Any, collected: Any, tableau: Tablea
             part = weights[:, k : k + 1] * stages[k][place]
             total = part if total is None else total + part
     return starts[place] + h[:, None] * total
-
-
-def _first_reaching(ends: Any, times: Any) -> Any:
-    """Return for each time the first of some ends, in increasing order, that is no less: by bisection."""
-    count = len(ends)
-    found = np.zeros(len(times), np.int64)
-    size = 1 << ceil(log2(count + 1))
-    while size := size // 2:
-        further = found + size
-        is_before = ends[np.minimum(further, count) - 1] < times
-        found = np.where((further <= count) & is_before, further, found)
-    return found
