@@ -16,7 +16,7 @@ from tape.program.plan.layouts import broadcast_strides
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
-__all__ = ["cholesky", "gufunc", "matmul", "matmul_add", "numpy_matmul", "solve", "triangular_solve"]
+__all__ = ["cholesky", "matmul", "matmul_add", "numpy_matmul", "solve", "triangular_solve"]
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
