@@ -13,12 +13,12 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count convolve
-correlate digitize eig eig_like eigvals exprel_derivative fft flatnonzero frexp hashing_order histogram
-histogram_bin_edges histogramdd ifft interp interpolation intersect1d interval inverse_of_basis irfft isin
+apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of convolve
+correlate digitize eig eig_like eigvals exprel_derivative flatnonzero hashing_order histogram
+histogram_bin_edges histogramdd interp interpolation intersect1d interval inverse_of_basis isin
 lexsort linspace median nanargmax nanargmin nanmedian nanpercentile nanquantile nonzero of_full_rank
-percentile put_along_axis quantile rfft searchsorted sort span trimmed unique unravel_index
-unwrap written_last
+percentile put_along_axis quantile searchsorted sort span trimmed unique unravel_index
+written_last
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

@@ -18,7 +18,7 @@ from tape.program.native.functions import loop_number
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
+from tape.program.plan.layouts import Place, broadcast_strides, collapsed
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
