@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 _HALF, _SINGLE, _DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
-PARTS = {np.dtype(np.complex128): _DOUBLE, np.dtype(np.complex64): _SINGLE}
+PARTS: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.complex128): _DOUBLE,
+    np.dtype(np.complex64): _SINGLE,
+}
 """The dtype of the real and the imaginary part of complex numbers."""
 
 
@@ -48,7 +51,7 @@ def route(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], 
         raise CannotLower(f"there is no conversion from {source} to {target}")
     if has_cast(source, target):
         return (target,)
-    between = _INT64
+    between: np.dtype[Any] = _INT64
     if source == _HALF or (target == _HALF and source.itemsize > 2):
         between = _SINGLE
     elif target == _UINT64 and source == _SINGLE:
