@@ -21,7 +21,7 @@ from tape.kernels.vectors import choose, lanes, load, spread, store
 
 INT8, INT16, UINT8, UINT16, UINT32, UINT64, FLOAT16 = range(len(DTYPE_CODES), len(DTYPE_CODES) + 7)
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64)
-CAST_CODES: dict[np.dtype[Any], int] = {
+CAST_CODES: dict[Any, int] = {
     **DTYPE_CODES,
     **{np.dtype(kind): INT8 + k for k, kind in enumerate((*_NARROW, np.float16))},
 }
