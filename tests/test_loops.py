@@ -82,7 +82,6 @@ def transformed(name, case, loops):
 
 NAMES = ["value", *TRANSFORMS, "jacobian rev", "jacobian fwd"]
 COUNTED = [case for case in CASES if case not in WHILES]
-COMPLEX = {"complex_carry"}  # whole loops run in Python
 
 
 def assert_alike(found, expected, tolerance=1e-8):
@@ -125,7 +124,7 @@ def test_loops_equal_loops_of_python(case, name, n):
 def test_loops_are_instructions(case):
     compiled = tape.compile(tape.grad(loss_of(case, TAPE), (0, 1)))
     compiled(*data(4))
-    assert has_loops(compiled) == (case.__name__ not in COMPLEX)
+    assert has_loops(compiled)
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")

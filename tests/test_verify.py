@@ -116,7 +116,8 @@ ROWS_BY_KIND = {
         "start": 0, "x": IN, "out": OUT,
     },
     "numpy_matmul": lambda: {
-        "function": matmul_number(np.dtype(float)), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
+        "function": matmul_number(np.dtype(float)), "stack": LOOP, "a": IN, "b": packed(INPUT, 256),
+        "out": OUT,
     },
     "scan": lambda: {
         "kind": SCANS["linear"], "dtype": FLOAT32, "before": 2, "length": 3, "after": 4, "backwards": 1,

@@ -21,7 +21,7 @@ from tape.kernels.vectors import choose, lanes, load, spread, store
 
 INT8, INT16, UINT8, UINT16, UINT32, UINT64, FLOAT16 = range(len(DTYPE_CODES), len(DTYPE_CODES) + 7)
 _NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64)
-CAST_CODES = {
+CAST_CODES: dict[Any, int] = {
     **DTYPE_CODES,
     **{np.dtype(kind): INT8 + k for k, kind in enumerate((*_NARROW, np.float16))},
 }
@@ -71,7 +71,8 @@ def cast(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untype
     Parameters
     ----------
     source_dtype, out_dtype : int64
-        Of `CAST_CODES`, a pair for which `has_cast` is true. Everything but zero is True as a bool, and every byte of bools but zero is 1.
+        Of `CAST_CODES`, a pair for which `has_cast` is true. Everything but zero is True as a bool, and every
+        byte of bools but zero is 1.
     source, out : int64
         Addresses of ``count`` elements.
     count : int64
@@ -163,9 +164,9 @@ def _cast_to_others(source_dtype, out_dtype, source, count, out):  # type: ignor
         for i in range(count):
             x = doubles[i]
             integers[i] = np.int64(x) if x < _BEYOND else np.int64(x - _BEYOND) ^ _TOP
-    elif out_dtype == INT8 or out_dtype == UINT8:
+    elif out_dtype == INT8 or out_dtype == UINT8:  # noqa: SIM109
         _convert(int64s(source), int8s(out), count)
-    elif out_dtype == INT16 or out_dtype == UINT16:
+    elif out_dtype == INT16 or out_dtype == UINT16:  # noqa: SIM109
         _convert(int64s(source), int16s(out), count)
     elif out_dtype == UINT32:
         _convert(int64s(source), int32s(out), count)

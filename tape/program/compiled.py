@@ -71,8 +71,8 @@ def compile(
     Python runs until a kind has come sixteen times.
 
     *Dynamic*, other numbers in every call: arrays of numbers and bools, NumPy scalars, Python floats and
-    complex numbers, and ints that are only computed with. Operations on complex numbers, and others without
-    instructions, are computed by Python.
+    complex numbers, and ints that are only computed with. Operations without instructions are computed by
+    Python.
 
     *Static*, a new kind if they differ: shapes, dtypes, tree structures, order of keys, bools, strings,
     hashable objects, and ints that Python reads, as ``range()`` does. They differ if Python code can tell

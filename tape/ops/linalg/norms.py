@@ -52,11 +52,19 @@ def _over_norm(d: Any, out: Any) -> Any:
     return where(out == 0, 0, d / where(out == 0, 1, out))
 
 
+def _inexact(b: Any, x: Any) -> Any:
+    return x if x.dtype.kind in "fc" else b.cast(x, np.float64)
+
+
+def _lower_euclidean(b: Any, x: Any, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
+    return b.elementwise("sqrt", b.fold("sum", b.squares(_inexact(b, x)), axis, keepdims))
+
+
 _euclidean = Op(
     _euclidean_forward,
     name="norm",
     batch=along_axes,
-    lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", b.squares(x), axis, keepdims)),
+    lower=_lower_euclidean,
     vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * keep_axes(_over_norm(g, out), x, axis, False)],
     jvp=[
         lambda t, out, x, axis, keepdims: _over_norm(
@@ -82,7 +90,9 @@ def _power_partials(out: Any, x: Any, p: float, axis: int) -> Any:
 
 
 def _lower_power(b: Any, x: Any, p: float, axis: int, keepdims: bool) -> Any:
-    total = b.fold("sum", b.elementwise("power", b.elementwise("absolute", x), p), axis, keepdims)
+    total = b.fold(
+        "sum", b.elementwise("power", b.elementwise("absolute", _inexact(b, x)), p), axis, keepdims
+    )
     return b.elementwise("power", total, b.literal(1 / p, total.dtype))
 
 

@@ -40,6 +40,9 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     return op(x, condition, *others, **{**attrs, "axis": inner_axes(attrs["axis"], ndim)})
 
 
+_LOWERED = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "?")))
+
+
 def masked_reduction(
     name: str,
     forward: Callable[..., Any],
@@ -119,6 +122,8 @@ def masked_reduction(
         return sum_along(moved, axis=axis, keepdims=keepdims)
 
     def lowered(b: Any, x: Any, condition: Any, *others: Any, **attrs: Any) -> Any:
+        if b.value(x).dtype not in _LOWERED:
+            b.refuse("masked reductions of other dtypes accumulate otherwise")
         x, condition = b.value(x), b.value(condition, bool)
         if skips_nan:
             is_number = b.elementwise("logical_not", b.elementwise("isnan", x))

@@ -1,7 +1,7 @@
 """Conversions between dtypes, and between complex numbers and their parts, as instructions.
 
 The kernel `tape.kernels.convert.cast` converts between few pairs of dtypes. All others go by way of int64, or
-of a wider float, where that gives what NumPy's own conversion does: narrow integers widen exactly, halves too,
+of a wider float, where that gives what NumPy's own conversion does: narrow integers and halves widen exactly,
 and NumPy rounds integers to float32 before it rounds them to float16.
 
 Complex numbers are views of pairs of floats, and the other way round: ``reals`` has an axis more than its
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 _HALF, _SINGLE, _DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
-PARTS = {np.dtype(np.complex128): _DOUBLE, np.dtype(np.complex64): _SINGLE}
+PARTS: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.complex128): _DOUBLE,
+    np.dtype(np.complex64): _SINGLE,
+}
 """The dtype of the real and the imaginary part of complex numbers."""
 
 
@@ -48,15 +51,12 @@ def route(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], 
         raise CannotLower(f"there is no conversion from {source} to {target}")
     if has_cast(source, target):
         return (target,)
-    if source == _HALF or (
-        target == _HALF and (source == _INT64 or source == _UINT64 or source.itemsize > 2)
-    ):
+    between: np.dtype[Any] = _INT64
+    if source == _HALF or (target == _HALF and source.itemsize > 2):
         between = _SINGLE
     elif target == _UINT64 and source == _SINGLE:
         between = _DOUBLE
-    else:
-        between = _INT64
-    return (between, *route(between, target))
+    return (*route(source, between), *route(between, target))
 
 
 def converted(b: Builder, value: Value, dtype: np.dtype[Any]) -> Value:
@@ -65,7 +65,7 @@ def converted(b: Builder, value: Value, dtype: np.dtype[Any]) -> Value:
     if part is not None and wanted is not None:
         return complexes(b, converted(b, reals(b, value), wanted))
     if part is not None:
-        if dtype == bool:
+        if dtype.kind == "b":
             return b.elementwise("not_equal", value, b.literal(0, value.dtype))
         return b.cast(real(b, value), dtype)
     if wanted is not None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from tape.program.native.ufuncs import UFUNCS
 
 _ARRAYS = """
-    all any astype backwards_cumsum broadcast_to cast choose concatenate copy count_nonzero cross cumprod cumsum
-    diagonal diff diff_back dot einsum embedded_diagonal expand_dims fft fftshift getitem ifft ifftshift irfft
-    matmul max mean min norm polyval prod ravel reshape resized rfft roll scan scatter set_at add_at squeeze stack
-    std stays stop_gradient sum sum_to swapaxes take take_along_axis transpose trimmed var vecdot
+    all any astype backwards_cumsum broadcast_to cast choose concatenate copy count_nonzero cross
+    cumsum diagonal diff diff_back dot einsum embedded_diagonal expand_dims fft fftshift getitem ifft
+    ifftshift irfft matmul max mean min norm polyval prod reshape resized rfft roll scan
+    scatter set_at add_at squeeze stack std stays stop_gradient sum sum_to swapaxes take take_along_axis
+    transpose trimmed var vecdot
 """
 _ELEMENTS = """
     angle conjugate frexp imag isclose iscomplex isreal ldexp minus_twice nan_to_num of_parts positive real

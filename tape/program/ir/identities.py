@@ -196,6 +196,6 @@ def _special_power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) ->
     return x if name == "positive" else b.elementwise(name, x)
 
 
-_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
+_POWERS: dict[complex, str] = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}
 SPECIAL_IDENTITIES: dict[str, Identity] = {"power": _special_power}
 """Those for halves and complex numbers, whose zeros and infinities go by other rules."""

@@ -22,8 +22,8 @@ from tape.program.native.code import native
 
 _UFUNCS = """
     absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
-    bitwise_count bitwise_xor cbrt ceil conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs
-    float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
+    bitwise_count bitwise_xor cbrt ceil conjugate copysign cos cosh deg2rad degrees divide equal exp exp2
+    expm1 fabs float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
     isfinite isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp
     logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum multiply negative
     nextafter not_equal power rad2deg radians reciprocal remainder right_shift rint sign signbit sin
