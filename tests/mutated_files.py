@@ -69,6 +69,13 @@ def _factored(a):
     return tape.grad(loss)(a), q, r, np.linalg.svd(a), np.linalg.det(a), tape.ops.linalg.expm(a)
 
 
+def _transformed(z, h, n):
+    """Of complex numbers, halves and bytes."""
+    spectrum = np.fft.fft(z, 6) * np.exp(1j * z[:, :1])
+    loss = tape.grad(lambda x: np.sum(np.abs(np.fft.rfft(x)) ** 2))(z.real)
+    return spectrum, loss, z @ z.T, np.sum(z, 0), np.frexp(h), h[n] * h, np.max(n), z.astype(np.complex64)
+
+
 def _scattered(x, i):
     grad = tape.grad(lambda x: np.sum(np.cumsum(x[i]) * np.max(x)))(x)
     return grad, np.take(x, i), x.astype(np.float32), int(i[0]) * x
@@ -125,6 +132,11 @@ CASES = [
     (_convolution, (_RNG.normal(size=(1, 2, 6, 6)), _RNG.normal(size=(3, 2, 3, 3))), ()),
     (_matrices, (_RNG.normal(size=(3, 3)), np.ones((3, 2))), (0, 1)),
     (_factored, (np.diag([3.0, 6.0, 9.0]) + _RNG.normal(size=(3, 3)),), ()),
+    (
+        _transformed,
+        (_RNG.normal(size=(3, 5)) + 1j, np.arange(3, dtype=np.float16), np.array([2, 0, 1], np.uint8)),
+        (),
+    ),
     (_scattered, (_RNG.normal(size=5), np.array([1, 3, 1])), (0,)),
     (_ordered, (_RNG.normal(size=5), np.array([1, 3, 1, 0, 2])), ()),
     (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),

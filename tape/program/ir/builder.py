@@ -317,8 +317,9 @@ class Builder:
             self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(UFUNCS[name](*numbers))
-        rules = IDENTITIES if values[0].dtype in DTYPE_CODES else SPECIAL_IDENTITIES
-        rule = rules.get(name)
+        rule = IDENTITIES.get(name)
+        if rule is not None and values[0].dtype not in DTYPE_CODES:
+            rule = SPECIAL_IDENTITIES.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
             self.simplified += 1

@@ -166,7 +166,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             is_known = False
             if not builder.is_native and operand.dtype not in ALL_NATIVE and operand.id not in builder.blocks:
                 is_native, is_special = is_native and operand.dtype in NATIVE_DTYPES, True
-        elif type(operand) is complex or np.result_type(operand) not in ALL_NATIVE:
+        elif type(operand) is not float and not _is_of_all_rules(operand):
             is_special = True
         operands.append(operand)
     is_native = is_native and not (is_special and (builder.as_numpy or op.name not in OF_ALL_DTYPES))
@@ -224,6 +224,12 @@ def _as_in(b: Builder, given: Any, like: Any) -> Value:
 
 
 INTERNAL["lower_body"] = lower_body
+
+
+def _is_of_all_rules(operand: Any) -> bool:
+    """Return whether a number has a dtype that all ``lower`` rules take."""
+    dtype = getattr(operand, "dtype", None)
+    return type(operand) is not complex and (not isinstance(dtype, np.dtype) or dtype in ALL_NATIVE)
 
 
 def _taking_weak(op: Op, operands: Sequence[Any]) -> Op:

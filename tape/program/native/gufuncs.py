@@ -122,7 +122,7 @@ def _transform(
 ) -> Gufunc:
     """Return a Fourier transform, whose second operand is a factor; it crops and pads."""
     return Gufunc(
-        name, signature, types, lambda of: 2.5 * max(of.values()) * log2(2 * max(of.values())),
+        name, signature, types, lambda of: round(5 * max(of.values()) * log2(max(of.values()) + 1)),
         shortest=shortest, module="numpy.fft._pocketfft_umath",
     )  # fmt: skip
 
