@@ -366,10 +366,10 @@ _NOT_POSITIVE = "a matrix is not positive definite. Look at its least eigenvalue
 _SIZES = {"matrices": 1, "rows": 1}
 KERNELS = {
     "small_det": Kernel(small_det, _SIZES, _needs_of_det, "getrf"),
-    "small_inv": Kernel(small_inv, _SIZES, _needs_of_inv, "gesv", (), _SINGULAR),
-    "small_solve": Kernel(small_solve, {**_SIZES, "columns": 1}, _needs_of_solve, "gesv", (), _SINGULAR),
+    "small_inv": Kernel(small_inv, _SIZES, _needs_of_inv, "gesv", failure=_SINGULAR),
+    "small_solve": Kernel(small_solve, {**_SIZES, "columns": 1}, _needs_of_solve, "gesv", failure=_SINGULAR),
     "small_cholesky": Kernel(
-        small_cholesky, {**_SIZES, "is_upper": 1}, _needs_of_cholesky, "potrf", (), _NOT_POSITIVE
+        small_cholesky, {**_SIZES, "is_upper": 1}, _needs_of_cholesky, "potrf", failure=_NOT_POSITIVE
     ),
 }
 """Of stacks of float64 matrices, ``(matrices, rows, rows)``, as `numpy.linalg` has them."""

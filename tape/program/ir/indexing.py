@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.registry import REGISTRY
 from tape.program.ir import conversions
 from tape.program.ir.values import CannotLower, Value
 
@@ -240,7 +242,7 @@ def _put_rows(b: Builder, total: Value, rows: Value, at: Value, axis: int) -> Va
     if total.dtype in conversions.PARTS:
         pairs = [conversions.reals(b, x) for x in (total, rows)]
         return conversions.complexes(b, _put_rows(b, pairs[0], pairs[1], at, axis))
-    if total.dtype.kind != "f" or total.dtype.itemsize < 4:
+    if DTYPE_CODES.get(total.dtype) not in REGISTRY["put_rows"].dtypes:
         raise CannotLower(f"several {total.dtype} written by index")
     parameters = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), at.size)
     return b.kernel("put_rows", (total, rows, at), parameters, shape, total.dtype)
