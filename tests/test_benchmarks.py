@@ -25,6 +25,7 @@ from benchmarks.registry import all_workloads
 from benchmarks.report import as_data, table
 from benchmarks.workloads import checkpointing, elementwise, higher_order
 from tape.transforms._revolve import forward_steps
+from tests.tiers import some
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -343,7 +344,10 @@ def test_header_tells_the_threads_and_the_versions(threads: int | None, line: st
 _WITHOUT_HAND = ("import", "nn", "nn-forward", "rules")
 
 
-@pytest.mark.parametrize("name", [name for name in all_workloads() if name not in _WITHOUT_HAND])
+_COMPARED = [name for name in all_workloads() if name not in _WITHOUT_HAND]
+
+
+@pytest.mark.parametrize("name", some(_COMPARED, every=2))
 def test_tape_agrees_with_what_is_written_by_hand(name: str) -> None:
     for case in all_workloads()[name].cases(1):
         if case.is_large:

@@ -13,6 +13,7 @@ from tape.transforms.ode.runge_kutta import _stages
 from tape.transforms.ode.tableaus import TABLEAUS
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER
+from tests.tiers import grid, some
 
 T = np.array([0.2, 0.5, 0.7, 1.3])
 TIGHT = {"rtol": 1e-11, "atol": 1e-11, "method": "DOP853"}
@@ -86,12 +87,12 @@ MOVED = (0.3, np.array([0.1, -0.2, 0.3, 0.5]), -0.7)
 WEIGHTS = np.array([0.5, -1.0, 2.0, 1.0])
 
 
-@pytest.mark.parametrize(
-    "times", [T, T[::-1], T - 1, T[2:], T[:1]], ids=["up", "down", "negative", "two", "one"]
-)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", EQUATIONS)
-def test_values_gradients_and_tangents(name, way, times):
+TIMES = {"up": T, "down": T[::-1], "negative": T - 1, "two": T[2:], "one": T[:1]}
+
+
+@grid(name=EQUATIONS, way=WAYS, over=TIMES, times=2)
+def test_values_gradients_and_tangents(name, way, over):
+    times = TIMES[over]
     solve, by_hand = EQUATIONS[name]
     f = partial(solve, **WAYS[way])
     at = (0.4, times, 1.5)
@@ -157,9 +158,7 @@ SECOND = {
 }
 
 
-@pytest.mark.parametrize("method", ["RK45", *OWN])
-@pytest.mark.parametrize("derive", SECOND)
-@pytest.mark.parametrize("name", ["forced", "logistic"])
+@grid(method=["RK45", *OWN], derive=SECOND, name=["forced", "logistic"])
 def test_second_order_by_everything(name, derive, method):
     """By the first state, the parameter and both times together."""
     loose = {"rtol": 1e-9, "atol": 1e-9, "method": method}
@@ -480,7 +479,7 @@ def test_a_compiled_fit_holds_no_callback_and_is_as_the_plain_one(method):
     assert_close(gradient, adjoint, 1e-5)
 
 
-@pytest.mark.parametrize("gradient", ["discrete", "adjoint"])
+@pytest.mark.parametrize("gradient", some(["discrete", "adjoint"], every=2))
 def test_compiled_second_derivatives_are_the_plain_ones(gradient):
     options = {"rtol": 1e-7, "method": "Tsit5", "gradient": gradient}
 

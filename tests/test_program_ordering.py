@@ -13,7 +13,7 @@ from tape.program.native.routines import ROUTINES, routine
 from tests.naive_program import run as run_naively
 from tests.naive_program import verified
 from tests.op_table.quantiles import METHODS
-from tests.tiers import rounds
+from tests.tiers import grid, rounds
 
 DTYPES = [np.float64, np.float32, np.int64, np.int32, np.bool_]
 FLOATS = DTYPES[:2]
@@ -210,8 +210,7 @@ def test_medians(dtype, shape, axis):
                 check(lambda x, keep=keepdims: np.nanmedian(x, axis, keepdims=keep), (x,))
 
 
-@every_number
-@pytest.mark.parametrize("method", METHODS)
+@grid(dtype=NUMBERS, method=METHODS)
 def test_quantiles(dtype, method):
     shares = [0.3, 0, 1, 0.5, [0.0, 0.25, 1.0], np.float32(0.3), np.array([[0.1, 0.5], [0.7, 1]])]
     for shape, axis in SHAPES:
@@ -234,8 +233,7 @@ def test_quantiles_out_of_range():
             compiled(x, np.array([bad]))
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
+@grid(method=METHODS, f=[np.quantile, np.nanquantile])
 def test_derivatives_of_quantiles(f, method):
     x, q = smooth(4, 5), np.array([0.2, 0.7])
     holes = x.copy()
