@@ -499,6 +499,14 @@ def test_numbers_of_any_kind_are_mapped():
     assert tape.vmap(lambda x: np.sum(np.exp(x)))(np.zeros((0, 3))).shape == (0,)
 
 
+def test_results_are_arrays_of_their_own():
+    found = tape.vmap(lambda x: (x, x, x[::-1], np.ones(2), {"a": x}), out_axes=(0, 0, 1, 0, 0))(X)
+    leaves = tape.tree.flatten(found)[0]
+    for k, leaf in enumerate(leaves):
+        assert leaf.flags.writeable
+        assert not any(np.shares_memory(leaf, other) for other in (X, *leaves[:k]))
+
+
 WRONG = {
     "ragged": (lambda: tape.vmap(np.add)(np.ones(2), np.ones(3)), errors.ShapeError, "examples differ"),
     "no axis": (lambda: tape.vmap(np.sin)(1.0), errors.ShapeError, "no axis 0"),

@@ -2,7 +2,8 @@
 
 A rule is ``rule(op, operands, is_batched, attrs, size)``. Where ``is_batched`` says so, an operand holds
 ``size`` operands along its first axis; the others are one for all. The result has such an axis too.
-An operation without a rule is run once for each element of the batch, by `tape.interpreters.batching`.
+An operation without a rule is run once for each element of the batch, by `tape.interpreters.batching`; in
+programs by a loop.
 """
 
 from __future__ import annotations

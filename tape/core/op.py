@@ -83,7 +83,8 @@ class Op:
     taylor : callable, optional
         How it acts on whole power series: see `tape.core.series`. By default that of its forward rule.
     batch : callable, optional
-        How it runs on a batch of operands at once: see `tape.core.batch_rules`. By default one by one.
+        How it runs on a batch of operands at once: see `tape.core.batch_rules`. By default one by one, in
+        programs in a loop.
     lower : callable, optional
         ``lower(b, *operands, **attrs)``: how a `Program` does it, in instructions that the builder ``b``
         makes; see `tape.program.ir.builder`. By default the program calls ``forward``.

@@ -83,7 +83,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             leaves, structure = tree.flatten(out)
             axes = _spread(out_axes, out, f"out_axes, for the result of {call.name},")
             results = [_moved(lanes, leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
-        return tree.restore(structure, results)
+        return tree.restore(structure, call.owned(results))
 
     return batched
 
@@ -148,6 +148,17 @@ class _Call:
                 for k, (leaf, axis) in pairs
             ],
         )
+
+    def owned(self, results: Sequence[Any]) -> list[Any]:
+        """Return results, arrays among them such as share no memory with others or with the arguments."""
+        taken = set(map(id, self._leaves))
+        found = []
+        for result in results:
+            if type(result) is np.ndarray and (result.base is not None or id(result) in taken):
+                result = result.copy()
+            taken.add(id(result))
+            found.append(result)
+        return found
 
     def _in_front(self, k: int, leaf: Any, axis: int) -> Any:
         """Return the values of a leaf, with the mapped axis in front."""
