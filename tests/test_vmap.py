@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tests.op_table import CASES, by_operation, spread, two_of_each
+from tests.op_table import CASES, by_operation, two_of_each
 from tests.oracles import assert_close
 from tests.tiers import rounds
 
@@ -51,7 +51,7 @@ def arguments(case):
     return [np.stack(column) for column in zip(*[case.args(salt=k) for k in range(SIZE)], strict=True)]
 
 
-@by_operation(spread(CASES))
+@by_operation(two_of_each(CASES))
 def test_an_operation_on_a_batch_equals_the_loop(case):
     f = case.on(ops)
     check(f, *arguments(case))
