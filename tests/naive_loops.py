@@ -321,8 +321,23 @@ def _(g, out, x):
     return np.clip(g, -0.5, 0.5) * 2 * x
 
 
-def custom_rule(loops, x, w):
+def clipping_rule(loops, x, w):
+    """Of a rule that is not linear, it matters how often it is applied."""
     return loops.scan(lambda c, x: (clipped_gradient(c) * x * 0.1 + w, clipped_gradient(x)), w, x)
+
+
+@tape.custom_vjp
+def square(x):
+    return x * x
+
+
+@square.defvjp
+def _(g, out, x):
+    return g * 2 * x
+
+
+def custom_rule(loops, x, w):
+    return loops.scan(lambda c, x: (square(c) * x * 0.1 + w, square(x)), w, x)
 
 
 def same_twice(loops, x, w):
@@ -396,5 +411,5 @@ CASES = [
     written_inside, views, counted, counted_from_elsewhere, counter_only, counter_writes, integer_state,
     mapped, mapped_tree, nested, nested_maps, one_after_another, sorts, determinants, derivative_inside,
     second_derivative_inside, derivative_of_a_loop_inside, chosen, reductions, stopped, checkpointed,
-    custom_rule, same_twice, no_elements, *WHILES,
+    custom_rule, clipping_rule, same_twice, no_elements, *WHILES,
 ]  # fmt: skip

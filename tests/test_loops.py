@@ -81,6 +81,7 @@ def transformed(name, case, loops):
 
 
 NAMES = ["value", *TRANSFORMS, "jacobian rev", "jacobian fwd"]
+UNROLLED = {"clipping_rule"}  # how often a rule that is not linear is applied makes a difference
 COUNTED = [case for case in CASES if case not in WHILES]
 
 
@@ -124,7 +125,7 @@ def test_loops_equal_loops_of_python(case, name, n):
 def test_loops_are_instructions(case):
     compiled = tape.compile(tape.grad(loss_of(case, TAPE), (0, 1)))
     compiled(*data(4))
-    assert has_loops(compiled)
+    assert has_loops(compiled) == (case.__name__ not in UNROLLED)
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")

@@ -25,17 +25,23 @@ RUN_IN_PYTHON = {
     "set_at mask, int": {"set_at"},
     "add_at mask, int": {"add_at"},
     **{f"unique {what}": {"unique"} for what in ("axis=1", "empty", "inverse axis=0")},
-    "linalg.cholesky empty": {"cholesky", "solve_triangular"},
-    "linalg.inv empty": {"inv"},
-    "linalg.slogdet empty": {"inv"},
-    "linalg.solve_triangular empty": {"solve_triangular"},
-    "nanmax to ints": {"max"},
-    "var complex mean": {"var"},
+    **{
+        f"linalg.{name} empty": {name}
+        for name in ("qr", "eigh", "expm", "pinv", "svd", "solve_triangular", "inv")
+    },
+    "linalg.cholesky empty": {"cholesky", "cholesky_pullback"},
+    "linalg.det empty": {"det", "cofactors"},
+    "linalg.slogdet empty": {"slogdet", "inv"},
+    "linalg.svd hermitian": {"svd"},
+    "linalg.norm zero-th": {"norm"},
+    "sum complex where initial": {"sum"},
+    **{f"var complex {what}": {"var"} for what in ("mean", "where")},
     "nn.cross_entropy empty": {"softmax_cross_entropy_none", "softmax_excess"},
     "softmax_cross_entropy indices none (0,4)": {"softmax_cross_entropy_none", "softmax_excess"},
     "softmax_cross_entropy indices sum (0,4)": {"softmax_cross_entropy_sum", "softmax_excess"},
 }  # fmt: skip
-"""Operations that have instructions, but none for these cases: bools, nothing, and distinct slices."""
+"""Operations that have instructions, but none for these cases: bools, nothing, distinct slices, masked
+complex numbers."""
 
 
 def callbacks(program):

@@ -22,7 +22,7 @@ def in_stretches(checkpoint):
 
 
 # A rule that is not linear in its adjoint has another result where what it belongs to is computed twice.
-SCANNING = [case for case in CASES if "scan" in case.__code__.co_names and case.__name__ != "custom_rule"]
+SCANNING = [case for case in CASES if "scan" in case.__code__.co_names and case.__name__ != "clipping_rule"]
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")

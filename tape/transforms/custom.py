@@ -13,12 +13,14 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core.fitting import fit, fit_tangent
-from tape.core.node import Handle, snapshot
-from tape.core.results import Results
+from tape.core.interpreter import recorder
+from tape.core.node import Handle, plain, snapshot, untraced
+from tape.core.results import Results, unpack
 from tape.core.transposition import pull_transposed, push_transposed
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float
+from tape.transforms.loops.body import computing
 
 
 class _WithRule:
@@ -50,6 +52,8 @@ class _WithRule:
                 "positional arguments only. Pass all of them by position"
             )
         call = _Call(self, Segment(self.f, args, {}, name))
+        if self.rule is not None and call.segment.inlined is not None and not call.is_linear():
+            call = _Call(self, Segment(self.f, args, {}, name, is_inlined=False))
         captured = call.segment.captured_vars()
         if captured and self.rule is not None:
             raise errors.UnsupportedError(
@@ -261,6 +265,38 @@ class _Call:
             )
         return array
 
+    def is_linear(self) -> bool:
+        """Return whether the rule scales with what it gets, as far as two scales can tell.
+
+        A rule that clips gradients does not: how often a program applies it, to an adjoint or to its parts,
+        then makes a difference. It has to be applied where Python applies it.
+        """
+        rows, rng = self.segment.inlined, np.random.default_rng(0)
+        assert rows is not None
+        operands = [untraced(operand) for operand in self.segment.operands]
+        if any(isinstance(operand, Handle) for operand in operands):  # of batches, one element will do
+            operands = [plain(operand) for operand in self.segment.operands]
+        with computing(recorder()), np.errstate(all="ignore"):
+            try:
+                out = rows.floats(rows.forward(*operands))
+                given = [_random_like(rng, x) for x in ([out] if self.is_reverse else operands)]
+                small, large = (self._applied(out, operands, given, scale) for scale in (1e-3, 1e3))
+            except Exception:  # the rule raises it again where it is needed
+                return True
+        return all(
+            np.allclose(1e6 * a, b, rtol=1e-6, atol=0, equal_nan=True)
+            for a, b in zip(small, large, strict=True)
+        )
+
+    def _applied(self, out: Any, operands: Sequence[Any], given: Sequence[Any], scale: float) -> list[Any]:
+        """Return what the rule makes of adjoints or tangents, times a number: plain arrays."""
+        scaled = [_times(scale, x) for x in given]
+        if self.is_reverse:
+            found = self._given_vjp(scaled[0], out, operands)
+        else:
+            found = [self._given_jvp([x if is_float(x) else None for x in scaled], out, operands)]
+        return [part for x in found if x is not None for part in unpack(x)]
+
     # ---- both modes ------------------------------------------------------------------------------
 
     def vjp(self, g: Any, out: Any, *operands: Any) -> Sequence[Any]:
@@ -301,3 +337,15 @@ class _Call:
             return self._given_vjp(adjoint(), out, operands)
 
         return push_transposed(pull, tangents, out, self.segment.name)
+
+
+def _random_like(rng: np.random.Generator, value: Any) -> Any:
+    if type(value) is Results:
+        return Results([_random_like(rng, part) for part in value])
+    return rng.normal(size=np.shape(value)).astype(np.result_type(value))[()]
+
+
+def _times(scale: float, value: Any) -> Any:
+    if type(value) is Results:
+        return Results([_times(scale, part) for part in value])
+    return (value * scale).astype(value.dtype) if is_float(value) else value
