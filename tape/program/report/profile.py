@@ -209,7 +209,9 @@ def _timing(routine: Routine, names: Names, part: Part, steps: int, seconds: flo
         names_inside = names.of_body(ids[0], inside)
         (loop,) = instructions[ids[0]].attrs
         times = steps * loop.length if loop.ends_by == "length" else steps
-    total = sum(one.weight for one in part.parts) or 1.0
+    total = sum(one.weight for one in part.parts)
+    # Where the clock does not see any of them, each has the same share.
+    shares = [one.weight / total if total else 1 / len(part.parts) for one in part.parts]
     return Timing(
         ids,
         tuple([names.value(id) for id in ids]),
@@ -221,8 +223,8 @@ def _timing(routine: Routine, names: Names, part: Part, steps: int, seconds: flo
         steps,
         tuple(
             [
-                _timing(inside, names_inside, one, times, seconds * one.weight / total, True)
-                for one in part.parts
+                _timing(inside, names_inside, one, times, seconds * share, True)
+                for one, share in zip(part.parts, shares, strict=True)
             ]
         ),
     )
