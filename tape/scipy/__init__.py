@@ -1,13 +1,31 @@
-"""Solvers of `scipy.optimize` with exact derivatives: `minimize`, `least_squares`, `root`, `curve_fit`.
+"""SciPy, module by module, differentiable: its names, signatures and values.
 
-Each is in a file of its own. SciPy gets functions of one float64 vector, and their derivatives
-(`_functions`); the caller's functions get trees (`_layout`). SciPy is imported when the first solver is
-called. Derivatives are computed by `tape.transforms`, and not here.
+``tape.scipy.special`` and its like have every name of the module in SciPy. Functions that SciPy writes in
+Python are written here, so that they take Vars; ufuncs are SciPy's own, which take Vars, too. Without a Var
+among the operands the results are arrays. A module is imported when it is first used, and SciPy's with it.
 """
 
-from tape.scipy._curve_fit import curve_fit
-from tape.scipy._least_squares import least_squares
-from tape.scipy._minimize import minimize
-from tape.scipy._root import root
+from __future__ import annotations
 
-__all__ = ["curve_fit", "least_squares", "minimize", "root"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tape.scipy import optimize
+from tape.scipy.optimize import curve_fit, least_squares, minimize, root
+
+if TYPE_CHECKING:
+    from tape.scipy import linalg, special, stats
+
+_LATE = ("linalg", "special", "stats")
+
+__all__ = ["curve_fit", "least_squares", "linalg", "minimize", "optimize", "root", "special", "stats"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -28,6 +28,7 @@ __all__ = [
     "beta",
     "betainc",
     "betaincc",
+    "betainccinv",
     "betaincinv",
     "betaln",
     "binom",
@@ -253,6 +254,13 @@ betaincinv = scipy_ufunc(
     None,
     None,
     lambda d, out, a, b, y: d / _beta_density(a, b, out),
+)
+betainccinv = scipy_ufunc(
+    "betainccinv",
+    "The x for which ``betaincc(a, b, x)`` is y, of a, b and y, differentiable by y.",
+    None,
+    None,
+    lambda d, out, a, b, y: -d / _beta_density(a, b, out),
 )
 
 

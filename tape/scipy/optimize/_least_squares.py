@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tape.scipy._calls import check_options, reporting, with_tree
-from tape.scipy._functions import Latest, Residuals
-from tape.scipy._layout import Unknowns, blocks
+from tape.scipy.optimize._calls import check_options, reporting, with_tree
+from tape.scipy.optimize._functions import Latest, Residuals
+from tape.scipy.optimize._layout import Unknowns, blocks
 
 OPTIONS = (
     *("method", "ftol", "xtol", "gtol", "x_scale", "loss", "f_scale", "tr_solver", "tr_options"),
     *("max_nfev", "verbose", "callback"),
 )
-EXACT = ("jac", "diff_step", "jac_sparsity", "workers")
+EXACT = ("jac", "diff_step", "workers")
 
 
 def least_squares(
@@ -24,12 +24,14 @@ def least_squares(
     args: Any = (),
     *,
     bounds: Any = None,
+    jac_sparsity: Any = None,
     progress: bool = False,
     **options: Any,
 ) -> Any:
     """Minimise a sum of squares as `scipy.optimize.least_squares` does, with the exact Jacobian and trees.
 
-    With ``tr_solver="lsmr"`` the Jacobian is not computed: products with it are sweeps.
+    With ``tr_solver="lsmr"`` the Jacobian is not computed: products with it are sweeps. With ``jac_sparsity``
+    it is a sparse array, computed by a program.
 
     Parameters
     ----------
@@ -37,6 +39,10 @@ def least_squares(
         ``f(x, *args)``, plain NumPy code that returns the residuals: an array, or a tree.
     x0, args, bounds, progress
         As for `minimize`.
+    jac_sparsity : "auto" or matrix, optional
+        Compute the Jacobian as a sparse array, by `tape.sparse_jacobian`: of the pattern that is found, or of
+        the given one, with a row for each residual and a column for each element of ``x0``, in the order of
+        the leaves. SciPy then solves with lsmr; ``method="lm"`` takes no sparse arrays.
     **options
         Passed on: ``method``, ``loss``, ``ftol``, ``max_nfev`` and so on.
 
@@ -44,7 +50,8 @@ def least_squares(
     -------
     scipy.optimize.OptimizeResult
         With ``x``, ``grad`` and ``active_mask`` as trees like ``x0``, ``fun`` as a tree like the
-        residuals and ``jac`` as `tape.jacobian` returns it (with lsmr a LinearOperator).
+        residuals and ``jac`` as `tape.jacobian` returns it (with lsmr a LinearOperator, with
+        ``jac_sparsity`` a sparse array).
 
     Raises
     ------
@@ -60,6 +67,14 @@ def least_squares(
     ... )
     >>> {name: float(value.round(6)) for name, value in found.x.items()}
     {'scale': 2.0, 'rate': -1.0}
+
+    A thousand unknowns, of which each residual depends on two:
+
+    >>> def chain(x):
+    ...     return np.concatenate([x[1:] - 0.5 * np.sin(x[:-1]), x[:1] - 1])
+    >>> found = tape.scipy.least_squares(chain, np.zeros(1000), jac_sparsity="auto")
+    >>> found.jac.shape, found.jac.nnz
+    ((1000, 1000), 1999)
     """
     where = "tape.scipy.least_squares"
     check_options(where, options, allowed=OPTIONS, exact=EXACT)
@@ -69,19 +84,25 @@ def least_squares(
     residuals = Residuals(f, unknowns, args)
     values = Latest(residuals)
     values(unknowns.start)  # errors in f are raised before SciPy runs
-    as_operator = options.get("tr_solver") == "lsmr"
+    is_sparse = jac_sparsity is not None
+    as_operator = options.get("tr_solver") == "lsmr" and not is_sparse
+    if is_sparse:
+        is_found = isinstance(jac_sparsity, str) and jac_sparsity == "auto"
+        jacobian = residuals.sparse_jacobian(None if is_found else jac_sparsity)
+    else:
+        jacobian = residuals.operator if as_operator else residuals.jacobian
     if "callback" in options:
         options["callback"] = with_tree(options["callback"], unknowns)
     with reporting(progress, "least_squares") as seen:
         found = optimize.least_squares(
             lambda x: seen(values(x)),
             unknowns.start,
-            jac=residuals.operator if as_operator else residuals.jacobian,
+            jac=jacobian,
             bounds=unknowns.bounds(bounds) or (-np.inf, np.inf),
             **options,
         )
     found.active_mask = unknowns.restore(found.active_mask)
     found.fun = residuals.layout.restore(found.fun)
-    if not as_operator:
+    if not as_operator and not is_sparse:
         found.jac = blocks(residuals.layout, unknowns, found.jac)
     return unknowns.with_trees(found)

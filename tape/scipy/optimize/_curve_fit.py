@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._calls import check_options, reporting, with_tree
-from tape.scipy._functions import Latest, Residuals
-from tape.scipy._layout import Unknowns, blocks
-from tape.scipy._least_squares import EXACT, OPTIONS
+from tape.scipy.optimize._calls import check_options, reporting, with_tree
+from tape.scipy.optimize._functions import Latest, Residuals
+from tape.scipy.optimize._layout import Unknowns, blocks
+from tape.scipy.optimize._least_squares import EXACT, OPTIONS
 
 _OPTIONS = (*OPTIONS, "check_finite", "maxfev", "epsfcn", "factor", "diag")
 
@@ -76,7 +76,7 @@ def curve_fit(
     0.08
     """
     where = "tape.scipy.curve_fit"
-    check_options(where, options, allowed=_OPTIONS, exact=(*EXACT, "Dfun"))
+    check_options(where, options, allowed=_OPTIONS, exact=(*EXACT, "jac_sparsity", "Dfun"))
     unknowns = Unknowns(p0, where, "p0")
     unknowns.refuse_vars(y, "y")
     unknowns.refuse_vars(sigma, "sigma")

@@ -11,7 +11,8 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.node import Handle
-from tape.scipy._layout import Layout, Unknowns, Vector
+from tape.scipy.optimize._layout import Layout, Unknowns, Vector
+from tape.sparse import sparse_hessian, sparse_jacobian
 from tape.transforms._record import name_of
 from tape.transforms.grad import grad
 from tape.transforms.jacobian import jacobian
@@ -101,6 +102,10 @@ class Residuals(_Function):
         flat = [ops.ravel(leaf).astype(np.float64) for leaf in leaves]
         return flat[0] if len(flat) == 1 else ops.concatenate(flat)
 
+    def sparse_jacobian(self, pattern: Any) -> Callable[[np.ndarray], Any]:
+        """Return the Jacobian as a sparse array, of a new one for each call: SciPy scales them in place."""
+        return sparse_jacobian(self, pattern=pattern)
+
     def operator(self, x: np.ndarray) -> Any:
         """Return the Jacobian as a LinearOperator, whose products are sweeps."""
         from scipy.sparse.linalg import LinearOperator
@@ -120,6 +125,10 @@ class Residuals(_Function):
 
         product = hessian_product(lambda x: ops.sum(w * self(x)))
         return LinearOperator((x.size, x.size), matvec=lambda v: product(x, v.ravel()), dtype=np.float64)
+
+    def sparse_curvature(self) -> Callable[[np.ndarray, np.ndarray], Any]:
+        """Return the Hessian of ``<w, f(x)>``, by x and w, as a sparse array."""
+        return linear_is_fine()(sparse_hessian(lambda x, w: ops.sum(w * self(x))))
 
 
 def hessian_product(f: Callable[[Vector], Any]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

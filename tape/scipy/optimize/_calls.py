@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._layout import Unknowns
+from tape.scipy.optimize._layout import Unknowns
 from tape.system.progress import progress_bar
 
 

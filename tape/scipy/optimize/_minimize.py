@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._calls import check_options, refuse_derivatives, reporting, with_tree
-from tape.scipy._functions import Latest, Objective, Residuals, hessian_product, linear_is_fine
-from tape.scipy._layout import Unknowns
+from tape.scipy.optimize._calls import check_options, refuse_derivatives, reporting, with_tree
+from tape.scipy.optimize._functions import Latest, Objective, Residuals, hessian_product, linear_is_fine
+from tape.scipy.optimize._layout import Unknowns
+from tape.sparse import sparse_hessian
 from tape.transforms.grad import value_and_grad
 from tape.transforms.jacobian import hessian
 
@@ -29,6 +30,7 @@ def minimize(
     *,
     bounds: Any = None,
     constraints: Any = (),
+    sparse: bool = False,
     callback: Callable[..., Any] | None = None,
     progress: bool = False,
     **options: Any,
@@ -56,6 +58,9 @@ def minimize(
     constraints : dict, NonlinearConstraint, LinearConstraint, or list of them
         As SciPy's; functions get the tree, may return a tree, and get exact derivatives. The matrix of a
         LinearConstraint is for all elements in the order of the leaves.
+    sparse : bool
+        For trust-constr: compute the Hessian, and derivatives of nonlinear constraints, as sparse arrays, by
+        programs; see `tape.sparse_hessian`.
     callback : callable, optional
         Called after every iteration with the tree, and the further arguments of SciPy if it takes them. If
         its only parameter is ``intermediate_result``, it gets an OptimizeResult.
@@ -94,6 +99,8 @@ def minimize(
     check_options(where, options, allowed=("tol", "options"), exact=("jac", "hess", "hessp"))
     if not isinstance(constraints, (tuple, list)):
         constraints = [constraints]
+    if sparse and not (isinstance(method, str) and method.lower() == "trust-constr"):
+        raise errors.OptionError(f"{where}: sparse=True is for the method 'trust-constr', not {method!r}")
     kind = _kind_of(method, bounds is not None, bool(constraints), where)
     unknowns = Unknowns(x0, where)
     from scipy import optimize
@@ -117,9 +124,9 @@ def minimize(
             unknowns.start,
             method=method if kind is None else kind,
             bounds=unknowns.bounds(bounds),
-            constraints=[_constraint(given, unknowns, kind) for given in constraints],
+            constraints=[_constraint(given, unknowns, kind, sparse) for given in constraints],
             callback=with_tree(callback, unknowns),
-            **_derivatives(value_of, kind),
+            **_derivatives(value_of, kind, sparse),
             **options,
         )
     return unknowns.with_trees(found)
@@ -138,18 +145,20 @@ def _kind_of(method: Any, has_bounds: bool, has_constraints: bool, where: str) -
     return method.lower()
 
 
-def _derivatives(f: Objective, kind: str | None) -> dict[str, Any]:
+def _derivatives(f: Objective, kind: str | None, is_sparse: bool) -> dict[str, Any]:
     """Return the derivatives of a method besides the gradient, which comes with the objective."""
     if kind in _NO_DERIVATIVE:
         return {}
     if kind in _GRADIENT:
         return {"jac": True}
+    if is_sparse:
+        return {"jac": True, "hess": linear_is_fine()(sparse_hessian(f))}
     if kind in _HESSIAN:
         return {"jac": True, "hess": linear_is_fine()(hessian(f))}
     return {"jac": True, "hessp": hessian_product(f)}
 
 
-def _constraint(given: Any, unknowns: Unknowns, kind: str | None) -> Any:
+def _constraint(given: Any, unknowns: Unknowns, kind: str | None, is_sparse: bool) -> Any:
     """Return a constraint of the vector, with exact derivatives."""
     from scipy import optimize
 
@@ -165,9 +174,12 @@ def _constraint(given: Any, unknowns: Unknowns, kind: str | None) -> Any:
         refuse_derivatives(where, [name for name in exact if callable(getattr(given, name))], exact)
         residuals = Residuals(given.fun, unknowns)
         # All other methods warn that they do not use second derivatives.
-        second = {"hess": residuals.curvature} if kind == "trust-constr" else {}
+        second: dict[str, Any] = {"hess": residuals.curvature} if kind == "trust-constr" else {}
+        jacobian: Any = residuals.jacobian
+        if is_sparse:
+            jacobian, second = residuals.sparse_jacobian(None), {"hess": residuals.sparse_curvature()}
         return optimize.NonlinearConstraint(
-            residuals, given.lb, given.ub, residuals.jacobian, keep_feasible=given.keep_feasible, **second
+            residuals, given.lb, given.ub, jacobian, keep_feasible=given.keep_feasible, **second
         )
     raise errors.OptionError(
         f"{unknowns.where}: {errors.describe(given)} is not a constraint. Give a dict with 'type' and 'fun', "

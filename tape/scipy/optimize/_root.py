@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._calls import check_options, reporting, with_tree
-from tape.scipy._functions import Latest, Residuals
-from tape.scipy._layout import Unknowns
+from tape.scipy.optimize._calls import check_options, reporting, with_tree
+from tape.scipy.optimize._functions import Latest, Residuals
+from tape.scipy.optimize._layout import Unknowns
 
 _JACOBIAN = frozenset({"hybr", "lm"})
 _METHODS = _JACOBIAN | {

@@ -1,0 +1,179 @@
+"""What the solvers over trees refuse, and how they say it."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+import tape
+from tape import errors
+from tape.scipy.optimize import _curve_fit, _least_squares, curve_fit, least_squares, minimize, root
+from tests.test_scipy_optimize import FREE, GRADIENT, HESS, HESSP, START, T, Y, circle, decay, quadratic
+
+
+def refused(error, *parts):
+    return pytest.raises(error, match=".*".join(map(re.escape, parts)))
+
+
+def test_integers_are_refused():
+    with refused(errors.DTypeError, "x0['n']", "int64[2]", "dtype=float"):
+        minimize(lambda p: p["n"].sum(), {"n": np.arange(2)})
+    with refused(errors.DTypeError, "p0", "3"):
+        curve_fit(lambda x, p: p * x, T, Y, 3)
+
+
+def test_a_start_without_numbers_is_refused():
+    with refused(errors.ShapeError, "x0 holds no numbers"):
+        minimize(lambda p: 1.0, {})
+
+
+def test_a_recorded_start_is_refused():
+    with refused(errors.ConversionError, "start from its .value"):
+        tape.grad(lambda x: minimize(lambda p: p**2, x).x)(1.0)
+
+
+OF_A_VAR = {
+    **{
+        str(method): lambda a, method=method: minimize(lambda x: (x - a) ** 2, 0.5, method=method)
+        for method in [None, *FREE, *GRADIENT, *HESSP, *HESS]
+    },
+    "constraint": lambda a: minimize(
+        lambda x: x**2, 3.0, constraints={"type": "ineq", "fun": lambda x: x - a}
+    ),
+    "least_squares": lambda a: least_squares(lambda x: {"r": [x - a, x]}, 0.0),
+    "lsmr": lambda a: least_squares(lambda x: x - a, np.zeros(2), tr_solver="lsmr"),
+    "root": lambda a: root(lambda x: x - a, 0.0),
+    "krylov": lambda a: root(lambda x: x - a, 0.0, method="krylov"),
+    "curve_fit": lambda a: curve_fit(lambda x, p: a * p * x, T, Y, 1.0),
+    "curve_fit by x": lambda a: curve_fit(lambda x, p: p * x, a * T, Y, 1.0),
+}
+WITH_A_VAR = {
+    "args[0]": lambda a: minimize(lambda x, a: (x - a) ** 2, 0.0, args=a),
+    "args[1]['a']": lambda a: least_squares(lambda x, b, c: x - c["a"], 0.0, args=(1.0, {"a": a})),
+    "args[0][0]": lambda a: root(lambda x, a: x - a[0], 0.0, args=([a],)),
+    "bounds[0]": lambda a: minimize(lambda x: x**2, 3.0, bounds=(a, None)),
+    "y": lambda a: curve_fit(lambda x, p: p * x, T, a * Y, 1.0),
+    "sigma": lambda a: curve_fit(lambda x, p: p * x, T, Y, 1.0, sigma=a),
+}
+
+
+@pytest.mark.parametrize("case", OF_A_VAR)
+@pytest.mark.parametrize("transform", [tape.grad, lambda f: lambda a: tape.jvp(f, (a,), (1.0,))])
+def test_a_function_of_a_var_is_refused(transform, case):
+    """Its derivative would be lost without a word."""
+    with refused(errors.ConversionError, "tape.scipy", "depends on Var", "tape.root", ".value"):
+        transform(lambda a: OF_A_VAR[case](a) and a**2)(2.0)
+
+
+@pytest.mark.parametrize("name", WITH_A_VAR)
+def test_a_var_among_the_arguments_is_refused(name):
+    with refused(errors.ConversionError, f"{name} is Var", "tape.root", ".value"):
+        tape.grad(lambda a: WITH_A_VAR[name](a) and a**2)(2.0)
+
+
+def test_values_may_be_closed_over():
+    for method in ("Nelder-Mead", "BFGS", "trust-exact"):
+        slope = tape.grad(lambda a, m=method: a * minimize(lambda x: (x - a.value) ** 2, 0.5, method=m).x)(
+            2.0
+        )
+        assert slope == pytest.approx(2.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["BFGS", "Nelder-Mead"])
+def test_what_is_no_scalar_is_refused_here(method):
+    with refused(errors.ShapeError, "<lambda> returned float64[2], not a scalar", "optimize_errors.py"):
+        minimize(lambda x: x * 2.0, np.ones(2), method=method)
+    with refused(errors.ShapeError, "a tree (*, *), not a scalar"):
+        minimize(lambda x: (x, x), 1.0, method=method)
+
+
+@pytest.mark.parametrize(("solver", "method"), [(minimize, "Newton"), (root, "newton"), (minimize, 3)])
+def test_unknown_methods_are_refused(solver, method):
+    with refused(errors.OptionError, repr(method), "Use one of"):
+        solver(lambda x: x**2, 1.0, method=method)
+
+
+@pytest.mark.parametrize("name", ["jac", "hess", "hessp"])
+def test_derivatives_are_not_asked_for(name):
+    with refused(errors.OptionError, name, "exact already"):
+        minimize(lambda x: x**2, 1.0, **{name: lambda x: 2 * x})
+
+
+DERIVATIVES = [
+    (root, ["jac"]),
+    (least_squares, ["jac", "diff_step", "workers"]),
+    (lambda f, start, **options: curve_fit(decay, T, Y, {"scale": 1.0, "rate": start}, **options),
+     ["jac", "diff_step", "jac_sparsity", "workers", "Dfun"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("solver", "name"), [(solver, name) for solver, names in DERIVATIVES for name in names]
+)
+def test_nor_is_how_others_find_them(solver, name):
+    with refused(errors.OptionError, f": {name} was given", "exact already"):
+        solver(lambda x: x, np.ones(2), **{name: 1})
+
+
+def test_all_other_options_of_least_squares_are_taken():
+    """Those that SciPy has: if it has more, we take them or say why not."""
+    ours = {"fun", "x0", "bounds", "args", "kwargs", "jac_sparsity", *DERIVATIVES[1][1]}
+    theirs = set(inspect.signature(optimize.least_squares).parameters) - ours
+    newer = {"callback"}
+    assert theirs <= set(_least_squares.OPTIONS) <= theirs | newer
+    of_leastsq = set(inspect.signature(optimize.leastsq).parameters)
+    assert set(_curve_fit._OPTIONS) <= {*_least_squares.OPTIONS, *of_leastsq, "check_finite"}
+    assert set(DERIVATIVES[2][1]) - set(DERIVATIVES[1][1]) <= of_leastsq | {"jac_sparsity"}
+    for name in theirs - newer:
+        default = inspect.signature(optimize.least_squares).parameters[name].default
+        least_squares(lambda x: x - 1, np.ones(2), **{name: default})
+
+
+def test_derivatives_are_not_asked_for_elsewhere():
+    constraint = {"type": "eq", "fun": circle, "jac": circle}
+    for call in (
+        lambda: least_squares(lambda x: x, np.ones(2), jac="2-point"),
+        lambda: root(lambda x: x, np.ones(2), jac=lambda x: x),
+        lambda: curve_fit(decay, T, Y, {"scale": 1.0, "rate": np.ones(2)}, jac="3-point"),
+        lambda: minimize(quadratic, START, constraints=constraint),
+        lambda: minimize(
+            quadratic, START, constraints=optimize.NonlinearConstraint(circle, 0, 1, jac=lambda x: x)
+        ),
+    ):
+        with refused(errors.OptionError, "exact already"):
+            call()
+
+
+def test_unknown_options_are_refused():
+    with refused(errors.OptionError, "no option 'maxiter'", "options"):
+        minimize(lambda x: x**2, 1.0, maxiter=3)
+    with refused(errors.OptionError, "no option 'full_output'", "maxfev"):
+        curve_fit(decay, T, Y, {"scale": 1.0, "rate": np.ones(2)}, full_output=True)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"a": (0, 1)},
+        {"a": 3, "b": [None]},
+        {"a": None, "b": [(np.zeros(3), None)]},
+        optimize.Bounds([0, 0], 1),
+    ],
+)
+def test_bounds_that_do_not_fit_are_refused(bounds):
+    with refused(errors.ShapeError, "bounds"):
+        minimize(quadratic, START, bounds=bounds)
+
+
+def test_constraints_that_are_none_are_refused():
+    with refused(errors.OptionError, "is not a constraint"):
+        minimize(quadratic, START, constraints=[circle])
+
+
+def test_counts_that_do_not_fit_are_refused():
+    with refused(errors.ShapeError, "3 residuals for 2 unknowns", "least_squares"):
+        root(lambda x: np.concatenate([x, x[:1]]), np.ones(2))
+    with refused(errors.ShapeError, "shape ()", "float64[30]"):
+        curve_fit(lambda x, p: p["scale"] ** 2, T, Y, {"scale": 1.0})

@@ -1,0 +1,319 @@
+"""Distributions beside those of SciPy: in the tails, at ends of the support, for impossible parameters."""
+
+import numpy as np
+import pytest
+from scipy import stats as original
+
+import tape
+from tape import errors
+from tape.scipy import stats
+from tests.tiers import some
+
+mpmath = pytest.importorskip("mpmath")
+
+X = np.array([
+    -np.inf, -1e3, -40, -3.2, -1, -0.5, -1e-8, 0, 1e-300, 1e-8, 0.2, 0.5, 1, 1.5, 2, 3.3, 7, 40, 1e3,
+    np.inf, np.nan,
+])  # fmt: skip
+K = np.array([
+    -np.inf, -3, -1, -0.5, 0, 0.5, 1, 2, 3, 4.2, 5, 10, 11, 50, 300, 1000, np.inf, np.nan,
+])  # fmt: skip
+Q = np.array([-0.1, 0, 1e-20, 1e-5, 0.1, 0.5, 0.9, 1 - 1e-9, 1, 1.1, np.nan])
+
+CONTINUOUS = {
+    "norm": [()],
+    "t": [(0.5,), (3.0,), (60.0,), (-1.0,)],
+    "gamma": [(0.3,), (1.0,), (80.0,), (0.0,)],
+    "beta": [(0.4, 0.7), (1.0, 1.0), (30.0, 40.0), (1.0, -1.0)],
+    "chi2": [(1.0,), (2.0,), (300.0,)],
+    "expon": [()],
+    "lognorm": [(0.2,), (3.0,)],
+    "laplace": [()],
+    "logistic": [()],
+    "uniform": [()],
+    "cauchy": [()],
+    "weibull_min": [(0.5,), (1.0,), (3.0,)],
+    "pareto": [(0.5,), (1.5,), (4.0,)],
+    "truncnorm": [(-1.0, 2.0), (3.0, 5.0), (-5.0, -4.0), (-np.inf, 0.5), (1.0, np.inf), (2.0, 1.0)],
+    "vonmises": [(0.5,), (4.0,)],
+}
+DISCRETE = {
+    "poisson": [(0.0,), (0.5,), (300.0,), (-1.0,)],
+    "binom": [(0, 0.5), (10, 0.3), (1000, 0.01), (7, 0.0), (7, 1.0), (7.5, 0.5)],
+    "nbinom": [(5, 0.5), (0.5, 0.9), (100, 0.2), (5, 1.2)],
+    "geom": [(0.1,), (0.9,), (0.0,)],
+    "bernoulli": [(0.3,), (0.0,), (1.0,), (1.2,)],
+}
+MOVED = [{}, {"loc": 0.3, "scale": 2.5}, {"loc": 1.0, "scale": -1.0}]
+
+
+def exactly(name, method, x, shapes, loc=0, scale=1):
+    """What the formulas give for one number, to 20 digits, where SciPy has lost some."""
+    with mpmath.workdps(60):
+        z = (mpmath.mpf(x) - loc) / scale
+        complement = {
+            "expon": lambda: mpmath.exp(-z),
+            "laplace": lambda: mpmath.exp(-abs(z)) / 2,
+            "pareto": lambda: z ** (-shapes[0]),
+            "cauchy": lambda: mpmath.atan2(1, z) / mpmath.pi,
+        }[name]()
+        logs = {
+            "logpdf": {
+                "laplace": lambda: -abs(z) - mpmath.log(2),
+                "pareto": lambda: mpmath.log(shapes[0]) - (shapes[0] + 1) * mpmath.log(z),
+            }.get(name),
+            "logcdf": lambda: mpmath.log1p(-complement) if z > 0 else mpmath.log(complement),
+            "logsf": lambda: mpmath.log(complement) if z > 0 else mpmath.log1p(-complement),
+        }
+        return float(logs[method]() - (mpmath.log(scale) if method == "logpdf" else 0))
+
+
+def agree(ours, theirs, tolerance=2e-12):
+    """Which numbers are alike."""
+    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    with np.errstate(all="ignore"):
+        return same | (np.abs(ours - theirs) <= tolerance * np.abs(theirs))
+
+
+@pytest.mark.parametrize("moved", MOVED, ids=["standard", "moved", "impossible"])
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "sf", "ppf", "isf"])
+@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_densities_probabilities_and_quantiles(name, method, moved):
+    at = Q if method in ("ppf", "isf") else X
+    for shapes in CONTINUOUS[name]:
+        ours = getattr(getattr(stats, name), method)(at, *shapes, **moved)
+        theirs = getattr(getattr(original, name), method)(at, *shapes, **moved)
+        alike = agree(ours, theirs)
+        if name == "laplace" and method == "logpdf":
+            alike |= theirs == -np.inf  # the logarithm of 0; ours is looked at below
+        if name == "vonmises":
+            alike |= (
+                np.abs(ours - theirs) < 1e-13
+            )  # SciPy's series has lost the rest; ours is looked at below
+        if name == "truncnorm" and method == "isf":
+            alike |= at < 1e-4  # SciPy's is ppf(1 - q)
+            alike |= (at > 0.99) & (np.abs(ours - theirs) < 1e-9)
+        assert alike.all(), (shapes, at[~alike], ours[~alike], theirs[~alike])
+
+
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf"])
+@pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_masses_and_probabilities(name, method):
+    for shapes in DISCRETE[name]:
+        for loc in (0, 3):
+            ours = getattr(getattr(stats, name), method)(K, *shapes, loc=loc)
+            theirs = getattr(getattr(original, name), method)(K, *shapes, loc=loc)
+            alike = agree(ours, theirs, 1e-11 if method == "pmf" else 2e-12)
+            alike |= np.isinf(K) & (ours == (0 if method == "pmf" else -np.inf))  # NaN in SciPy, now and then
+            assert alike.all(), (shapes, loc, K[~alike], ours[~alike], theirs[~alike])
+
+
+@pytest.mark.parametrize("moved", MOVED, ids=["standard", "moved", "impossible"])
+@pytest.mark.parametrize("name", CONTINUOUS | DISCRETE)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::scipy.integrate.IntegrationWarning")
+def test_moments(name, moved):
+    moved = {key: value for key, value in moved.items() if key == "loc" or name in CONTINUOUS}
+    for shapes in (CONTINUOUS | DISCRETE)[name]:
+        for method in ("mean", "entropy", *(() if name == "vonmises" else ("var", "std"))):
+            ours = getattr(getattr(stats, name), method)(*shapes, **moved)
+            theirs = getattr(getattr(original, name), method)(*shapes, **moved)
+            unknown = name == "truncnorm" and method == "entropy" and np.inf in np.abs(shapes)  # NaN in SciPy
+            unknown |= name == "geom" and method == "entropy"
+            assert unknown or agree(ours, theirs, 1e-10) or abs(ours - theirs) < 1e-14, (
+                method,
+                shapes,
+                ours,
+                theirs,
+            )
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_logarithms_of_probabilities_keep_their_digits(name):
+    """By the smaller of the two probabilities, whose digits are all there."""
+    x = X if name in CONTINUOUS else K
+    d = getattr(stats, name)
+    for shapes in (CONTINUOUS | DISCRETE)[name][:3]:
+        cdf, sf = d.cdf(x, *shapes), d.sf(x, *shapes)
+        for log, p, complement in ((d.logcdf, cdf, sf), (d.logsf, sf, cdf)):
+            found = log(x, *shapes)
+            with np.errstate(all="ignore"):
+                expected = np.where(p > 0.5, np.log1p(-complement), np.log(p))
+            alike = agree(found, expected, 1e-10) | (expected == -np.inf)
+            assert alike.all(), (shapes, x[~alike], found[~alike], expected[~alike])
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "x", "shapes"),
+    [
+        ("laplace", "logpdf", 1e4, ()), ("laplace", "logsf", 1e4, ()), ("laplace", "logcdf", 50.0, ()),
+        ("expon", "logcdf", 60.0, ()), ("expon", "logcdf", 1e-9, ()), ("pareto", "logpdf", 1e200, (2.5,)),
+        ("pareto", "logcdf", 1e6, (2.5,)), ("cauchy", "logcdf", 1e12, ()), ("cauchy", "logsf", 1e200, ()),
+    ],
+)  # fmt: skip
+def test_digits_that_scipy_loses_are_here(name, method, x, shapes):
+    found = getattr(getattr(stats, name), method)(x, *shapes)
+    assert found == pytest.approx(exactly(name, method, x, shapes), rel=1e-13)
+
+
+@pytest.mark.parametrize("df", [1e2, 1e5, 1e12])
+def test_student_with_many_degrees_of_freedom(df):
+    with mpmath.workdps(40):
+        gammas = mpmath.loggamma((mpmath.mpf(df) + 1) / 2) - mpmath.loggamma(mpmath.mpf(df) / 2)
+        expected = (
+            gammas
+            - mpmath.log(df * mpmath.pi) / 2
+            - (mpmath.mpf(df) + 1) / 2 * mpmath.log1p(4 / mpmath.mpf(df))
+        )
+        half = mpmath.mpf(df) / 2
+        entropy = (half + 0.5) * (mpmath.digamma(half + 0.5) - mpmath.digamma(half))
+        entropy += mpmath.log(df) / 2 + mpmath.log(mpmath.beta(half, 0.5)) if df < 1e9 else 0
+    assert stats.t.logpdf(2.0, df) == pytest.approx(float(expected), rel=1e-14)
+    if df < 1e9:
+        assert stats.t.entropy(df) == pytest.approx(float(entropy), rel=1e-14)
+
+
+@pytest.mark.parametrize(("a", "b"), [(30.0, 31.0), (-9.0, -8.0), (5.0, np.inf), (-1.0, 40.0)])
+def test_truncated_normal_in_the_tails(a, b):
+    with mpmath.workdps(60):
+        low, high = mpmath.mpf(a), mpmath.mpf(b)
+        mass = mpmath.ncdf(-low) - mpmath.ncdf(-high)
+        x = low + (min(high, low + 1) - low) / 4
+        density = mpmath.npdf(x) / mass
+        below = (mpmath.ncdf(-low) - mpmath.ncdf(-x)) / mass
+    assert stats.truncnorm.pdf(float(x), a, b) == pytest.approx(float(density), rel=1e-12)
+    assert stats.truncnorm.cdf(float(x), a, b) == pytest.approx(float(below), rel=1e-11)
+    assert stats.truncnorm.ppf(float(below), a, b) == pytest.approx(float(x), rel=1e-12)
+    assert stats.truncnorm.isf(float(1 - below), a, b) == pytest.approx(float(x), rel=1e-12)
+
+
+@pytest.mark.parametrize(("x", "kappa"), [(2.0, 4.0), (-2.5, 4.0), (-3.0, 0.5), (-1.0, 40.0), (1.0, 0.0)])
+def test_probabilities_of_angles(x, kappa):
+    with mpmath.workdps(30):
+        density = lambda x: mpmath.exp(kappa * mpmath.cos(x))  # noqa: E731
+        expected = mpmath.quad(density, [-mpmath.pi, x]) / (2 * mpmath.pi * mpmath.besseli(0, kappa))
+        rest = float(1 - expected)
+    assert stats.vonmises.cdf(x, kappa) == pytest.approx(float(expected), rel=1e-13)
+    assert stats.vonmises.sf(x, kappa) == pytest.approx(rest, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kappa", "variance"), [(0.0, np.pi**2 / 3), (0.5, None), (4.0, None), (1e4, 1.0000500075e-4)]
+)
+def test_variance_of_angles(kappa, variance):
+    """SciPy's takes a second."""
+    with mpmath.workdps(20):
+        density = lambda x: mpmath.exp(kappa * (mpmath.cos(x) - 1))  # noqa: E731
+        ends = [0, min(np.pi, 10 / np.sqrt(kappa + 1)), np.pi]
+        expected = mpmath.quad(lambda x: x * x * density(x), ends) / mpmath.quad(density, ends)
+    assert stats.vonmises.var(kappa) == pytest.approx(float(expected), rel=1e-12)
+    if variance is not None:
+        assert stats.vonmises.var(kappa) == pytest.approx(variance, rel=1e-7)
+
+
+# ---- derivatives -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", some([name for name in CONTINUOUS if name != "vonmises"], every=2))
+def test_nothing_flows_outside_of_the_support(name):
+    """And what flows inside is finite beside elements that are outside."""
+    shapes = CONTINUOUS[name][0]
+    low, high = getattr(original, name).support(*shapes)
+    if np.isinf(low):
+        pytest.skip("the support is the whole line")
+    x = np.array([low - 1, (low + min(high, low + 2)) / 2, high + 1 if np.isfinite(high) else low - 2])
+    for method in ("logpdf", "pdf", "cdf"):
+        slope = tape.elementwise_grad(lambda x, m=method: getattr(getattr(stats, name), m)(x, *shapes))(x)
+        assert slope[0] == slope[2] == 0
+        assert np.isfinite(slope[1])
+        assert name == "uniform" or slope[1] != 0
+
+
+def test_fitting_a_distribution():
+    """The gradient of a likelihood is zero where SciPy's fit has found its maximum."""
+    x = original.gamma.rvs(2.5, scale=1.5, size=200, random_state=0)
+    a, _, scale = original.gamma.fit(x, floc=0)
+    gradient = tape.grad(lambda a, scale: np.sum(stats.gamma.logpdf(x, a, scale=scale)), argnums=(0, 1))
+    np.testing.assert_allclose(gradient(a, scale), 0, atol=1e-3)
+    compiled = tape.compile(gradient)
+    np.testing.assert_allclose(compiled(a * 1.1, scale), gradient(a * 1.1, scale), rtol=1e-12)
+
+
+def test_normal_vectors_of_lower_rank():
+    """Outside of the space that singular covariances span there is nothing."""
+    along = np.array([1.0, 2.0])
+    cov = np.outer(along, along)
+    for x in (along, 0 * along, np.array([1.0, -1.0])):
+        ours = stats.multivariate_normal.logpdf(x, [0, 0], cov, allow_singular=True)
+        assert agree(ours, original.multivariate_normal.logpdf(x, [0, 0], cov, allow_singular=True))
+    with pytest.raises(errors.SingularMatrixError):
+        stats.multivariate_normal.logpdf(along, [0, 0], cov)
+
+
+# ---- arguments -------------------------------------------------------------------------------------------
+
+
+def test_arguments_are_those_of_scipy():
+    x = [0.5, 1.5]
+    for call in (
+        lambda s: s.norm.pdf(x, 1, 2),
+        lambda s: s.norm.pdf(x, loc=1, scale=[2, 3]),
+        lambda s: s.gamma.logpdf(x, 2.0, 0.1, 3.0),
+        lambda s: s.gamma.logpdf(x, a=2.0, scale=3),
+        lambda s: s.gamma(2.0, scale=3).sf(x),
+        lambda s: s.norm(1, 2).mean(),
+        lambda s: s.beta.cdf(np.array([[0.1], [0.2]]), [1.0, 2.0], 3.0),
+        lambda s: s.norm.interval(0.9, 1, 2),
+        lambda s: s.expon.support(1, 2),
+        lambda s: s.binom.pmf([1, 2], 5, 0.3, 1),
+        lambda s: s.poisson(3).ppf(0.2),
+        lambda s: s.norm.median(3.0),
+        lambda s: s.multivariate_normal([1, 2], [2, 3]).logpdf([[0, 1], [1, 0]]),
+        lambda s: s.multivariate_normal.pdf([0.1, 0.2]),
+        lambda s: np.squeeze(s.multivariate_t.logpdf([1, 2], [1, 0], [[2, 0.3], [0.3, 1]], np.inf)),
+        lambda s: s.dirichlet([1.0, 2.0]).mean(),
+        lambda s: s.wishart.logpdf(np.stack([np.eye(2), 2 * np.eye(2)], axis=-1), 3, np.eye(2)),
+        lambda s: s.wishart.mode(5, np.eye(2)),
+        lambda s: s.skewnorm.pdf(x, 1.0),
+    ):
+        np.testing.assert_allclose(call(stats), call(original), rtol=1e-12)
+        assert np.shape(call(stats)) == np.shape(call(original))
+
+
+def test_random_numbers_are_those_of_scipy():
+    np.testing.assert_array_equal(
+        stats.norm.rvs(size=3, random_state=1), original.norm.rvs(size=3, random_state=1)
+    )
+    frozen = stats.gamma(2.0).rvs(size=3, random_state=1)
+    np.testing.assert_array_equal(frozen, original.gamma(2.0).rvs(size=3, random_state=1))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: stats.gamma.pdf(1.0), "gamma.pdf was called without a"),
+        (lambda: stats.norm.pdf(1.0, 2, 3, 4), "norm.pdf was called with 3 numbers"),
+        (lambda: stats.norm.pdf(1.0, 2, loc=3), "loc, scale, each once"),
+        (lambda: stats.poisson.pmf(1, 2, scale=3), r"poisson.pmf was called with 1 numbers and \['scale'\]"),
+    ],
+)
+def test_arguments_that_do_not_fit(call, message):
+    with pytest.raises(errors.UnsupportedError, match=message):
+        call()
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(errors.ShapeError, match="covariances of shape"):
+        stats.multivariate_normal.logpdf([1.0, 2.0], [0.0, 0.0], np.eye(3))
+    with pytest.raises(errors.ShapeError, match="dirichlet: x has 4 components"):
+        stats.dirichlet.logpdf([0.25] * 4, [1.0, 2.0])
+    with pytest.raises(errors.OptionError, match="sum to 1"):
+        stats.dirichlet.logpdf([0.5, 0.6], [1.0, 2.0])
+
+
+def test_derivatives_by_kappa_of_quantiles_are_refused():
+    with pytest.raises(errors.UnsupportedError, match="kappa"):
+        tape.grad(lambda kappa: stats.vonmises.ppf(0.6, kappa))(1.0)
