@@ -1,0 +1,189 @@
+"""Greedy colourings of sparsity patterns, and the substitution that acyclic ones are read by.
+
+Patterns are compressed rows: ``starts`` and ``members``. Graphs are symmetric ones without a diagonal. All
+take vertices in a given order; -1 is no colour yet. The algorithms are those of Gebremedhin, Manne and
+Pothen, "What color is your Jacobian?" (SIAM Review 47, 2005), and of Gebremedhin, Tarafdar, Manne and Pothen,
+"New acyclic and star coloring algorithms" (SIAM J. Sci. Comput. 29, 2007).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tape.kernels._jit import in_order, kernel
+
+
+@kernel
+def colour_columns(row_starts, row_members, column_starts, column_members, order, colours):  # type: ignore[no-untyped-def]
+    """Colour columns so that no two of one colour have an element in the same row."""
+    forbidden = np.full(len(colours) + 1, -1)
+    for v in order:
+        for a in range(column_starts[v], column_starts[v + 1]):
+            row = column_members[a]
+            for b in range(row_starts[row], row_starts[row + 1]):
+                colour = colours[row_members[b]]
+                if colour >= 0:
+                    forbidden[colour] = v
+        colour = 0
+        while forbidden[colour] == v:
+            colour += 1
+        colours[v] = colour
+
+
+@kernel
+def colour_stars(starts, members, edges, order, colours):  # type: ignore[no-untyped-def]
+    """Colour vertices so that neighbours differ, and every path on four vertices has three colours.
+
+    ``edges`` numbers the edge to each member, the same from both of its ends. Edges of two colours form
+    stars, of which ``hub`` is the middle.
+    """
+    count = len(colours)
+    forbidden = np.full(count + 1, -1)
+    treated = np.full(count, -1)
+    first_for = np.full(count + 1, -1)  # by colour: the vertex that was looked at last,
+    first_at = np.full(count + 1, -1)  # its first neighbour of this colour,
+    first_edge = np.full(count + 1, -1)  # and the edge to it
+    star = np.full(len(members), -1)  # by edge
+    hub = np.full(len(members), -1)  # by star
+    stars = 0
+    for v in order:
+        for a in range(starts[v], starts[v + 1]):
+            w = members[a]
+            colour = colours[w]
+            if colour < 0:
+                continue
+            forbidden[colour] = v
+            if first_for[colour] == v:
+                for u in (first_at[colour], w):
+                    if treated[u] != v:
+                        for b in range(starts[u], starts[u + 1]):
+                            x = members[b]
+                            if x != v and colours[x] >= 0:
+                                forbidden[colours[x]] = v
+                        treated[u] = v
+            else:
+                first_for[colour], first_at[colour], first_edge[colour] = v, w, edges[a]
+                for b in range(starts[w], starts[w + 1]):
+                    x = members[b]
+                    if x != v and colours[x] >= 0 and hub[star[edges[b]]] == x:
+                        forbidden[colours[x]] = v
+        colour = 0
+        while forbidden[colour] == v:
+            colour += 1
+        colours[v] = colour
+        for a in range(starts[v], starts[v + 1]):
+            w = members[a]
+            if colours[w] < 0:
+                continue
+            is_joined = False
+            for b in range(starts[w], starts[w + 1]):
+                x = members[b]
+                if x != v and colours[x] == colour:
+                    star[edges[a]] = star[edges[b]]
+                    hub[star[edges[a]]] = w
+                    is_joined = True
+                    break
+            if is_joined:
+                continue
+            if first_at[colours[w]] != w:
+                star[edges[a]] = star[first_edge[colours[w]]]
+                hub[star[edges[a]]] = v
+            else:
+                star[edges[a]] = stars
+                stars += 1
+
+
+@kernel
+def colour_acyclically(starts, members, edges, order, colours):  # type: ignore[no-untyped-def]
+    """Colour vertices so that neighbours differ, and every cycle has three colours.
+
+    Edges of two colours form trees, kept as disjoint sets of edges.
+    """
+    count = len(colours)
+    forbidden = np.full(count + 1, -1)
+    first_for = np.full(count + 1, -1)
+    first_edge = np.full(count + 1, -1)
+    visit_for = np.full(len(members), -1)  # by tree: the vertex that looked at it last,
+    visit_by = np.full(len(members), -1)  # and by which neighbour
+    trees = np.arange(len(members))
+    for v in order:
+        for a in range(starts[v], starts[v + 1]):
+            if colours[members[a]] >= 0:
+                forbidden[colours[members[a]]] = v
+        for a in range(starts[v], starts[v + 1]):
+            w = members[a]
+            if colours[w] < 0:
+                continue
+            for b in range(starts[w], starts[w + 1]):
+                x = members[b]
+                if x == v or colours[x] < 0 or forbidden[colours[x]] == v:
+                    continue
+                tree = edges[b]
+                while trees[tree] != tree:
+                    trees[tree] = trees[trees[tree]]
+                    tree = trees[tree]
+                if visit_for[tree] != v:
+                    visit_for[tree], visit_by[tree] = v, w
+                elif visit_by[tree] != w:
+                    forbidden[colours[x]] = v
+        colour = 0
+        while forbidden[colour] == v:
+            colour += 1
+        colours[v] = colour
+        for a in range(starts[v], starts[v + 1]):
+            w = members[a]
+            if colours[w] < 0:
+                continue
+            if first_for[colours[w]] != v:
+                first_for[colours[w]], first_edge[colours[w]] = v, edges[a]
+            for b in range(starts[w] - 1, starts[w + 1]):  # first the edge to another one of the colour of w
+                if b >= starts[w] and (members[b] == v or colours[members[b]] != colour):
+                    continue
+                one, other = edges[a], edges[b] if b >= starts[w] else first_edge[colours[w]]
+                while trees[one] != one:
+                    trees[one] = trees[trees[one]]
+                    one = trees[one]
+                while trees[other] != other:
+                    trees[other] = trees[trees[other]]
+                    other = trees[other]
+                trees[one] = other
+
+
+@kernel
+def order_substitution(tails, heads, left, totals, order, is_tail):  # type: ignore[no-untyped-def]
+    """Order edges so that each is the last unknown one in one of the two sums that it is a term of.
+
+    These are ``tails[edge]`` and ``heads[edge]``; a sum has ``left`` terms, and the numbers of their edges
+    add up to ``totals``, so that the last one left is known. All edges are ordered if they form no cycles.
+    """
+    waiting = np.empty(len(left) + 2 * len(tails), np.int64)
+    ready = 0
+    for place in range(len(left)):
+        if left[place] == 1:
+            waiting[ready] = place
+            ready += 1
+    done, taken = 0, 0
+    while taken < ready:
+        place = waiting[taken]
+        taken += 1
+        if left[place] != 1:
+            continue
+        edge = totals[place]
+        order[done] = edge
+        is_tail[done] = tails[edge] == place
+        done += 1
+        for other in (tails[edge], heads[edge]):
+            left[other] -= 1
+            totals[other] -= edge
+            if left[other] == 1:
+                waiting[ready] = other
+                ready += 1
+
+
+@in_order
+def substitute(sums, sources, targets, values):  # type: ignore[no-untyped-def]
+    """Read elements one after the other: each is what its sum holds, and is taken from its other sum."""
+    for k in range(len(sources)):
+        value = sums[sources[k]]
+        values[k] = value
+        sums[targets[k]] -= value
