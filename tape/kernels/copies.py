@@ -20,6 +20,7 @@ COPY_ITEMSIZES = (1, 2, 4, 8, 16)
 """Sizes of elements there are copies for, in bytes."""
 
 _WIDTH = vectors.VECTOR_BYTES
+_REPEATED = 8 * _WIDTH  # bytes: short rows that repeat are copied so many bytes at a time
 _STRIP = 16  # columns of a transpose copied together: their cache lines stay in L1 from row to row
 
 
@@ -86,18 +87,26 @@ def _copy(strided, itemsize, ndim, dims, strides, start, count, dense, is_load):
                 planes if left == planes * rows * columns else min(planes - plane, left // (rows * columns))
             )
         row_bytes = columns * itemsize
-        for _ in range(depth):
+        is_flat = height <= 4 and depth > height  # planes of few rows: a row of all of them, then the next
+        inner_rows, outer_rows = (depth, height) if is_flat else (height, depth)
+        inner_step, outer_step = (plane_step, row_step) if is_flat else (row_step, plane_step)
+        inner_bytes, outer_bytes = row_bytes, height * width * itemsize
+        if is_flat:
+            inner_bytes, outer_bytes = height * row_bytes, row_bytes
+        first = dense
+        for _ in range(outer_rows):
             if is_load:
                 source, source_row, source_step, out, out_row, out_step = (
-                    place, row_step, step, dense, row_bytes, itemsize,
+                    place, inner_step, step, dense, inner_bytes, itemsize,
                 )  # fmt: skip
             else:
                 source, source_row, source_step, out, out_row, out_step = (
-                    dense, row_bytes, itemsize, place, row_step, step,
+                    dense, inner_bytes, itemsize, place, inner_step, step,
                 )  # fmt: skip
-            copy_plane(itemsize, source, source_row, source_step, out, out_row, out_step, height, width)
-            place += plane_step
-            dense += height * width * itemsize
+            copy_plane(itemsize, source, source_row, source_step, out, out_row, out_step, inner_rows, width)
+            place += outer_step
+            dense += outer_bytes
+        dense = first + depth * height * width * itemsize
         start += depth * height * width
 
 
@@ -121,7 +130,18 @@ def copy_plane(  # type: ignore[no-untyped-def]
     if source_row == columns * source_step and out_row == columns * out_step:  # one long row
         rows, columns = 1, rows * columns
     if out_step == itemsize and source_step == itemsize:
-        _copy_rows(source, source_row, out, out_row, rows, columns * itemsize)
+        size = columns * itemsize
+        if source_row == 0 and out_row == size and 0 < size <= 4 * _WIDTH and rows * size > _REPEATED:
+            once = _REPEATED // size  # rows that are repeated together
+            _copy_rows(source, source_row, out, out_row, once, size)
+            whole = rows // once
+            _copy_rows(out, 0, out + once * size, once * size, whole - 1, once * size)
+            done = whole * once
+            _copy_rows(source, source_row, out + done * size, out_row, rows - done, size)
+        else:
+            _copy_rows(source, source_row, out, out_row, rows, size)
+    elif source_step == 0 and out_step == itemsize == 8 == source_row and out_row == 8 * columns <= 32:
+        _repeat_each(source, out, rows, columns)
     elif out_step == itemsize and source_step == 0 and itemsize != 16:
         _fill_rows(itemsize, source, source_row, out, out_row, rows, columns * itemsize)
     elif itemsize == 8:
@@ -233,6 +253,25 @@ def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type:
                     word >>= 8
             source += source_row
             out += out_row
+
+
+@inner
+def _repeat_each(source, out, rows, columns):  # type: ignore[no-untyped-def]
+    """Each of ``rows`` words two to four times: loops without a loop inside, which LLVM makes SIMD of."""
+    words, out_words = int64s(source), int64s(out)
+    if columns == 2:
+        for i in range(rows):
+            out_words[2 * i] = out_words[2 * i + 1] = words[i]
+    elif columns == 3:
+        for i in range(rows):
+            out_words[3 * i] = out_words[3 * i + 1] = out_words[3 * i + 2] = words[i]
+    elif columns == 4:
+        for i in range(rows):
+            word = words[i]
+            out_words[4 * i] = out_words[4 * i + 1] = out_words[4 * i + 2] = out_words[4 * i + 3] = word
+    else:
+        for i in range(rows):
+            out_words[i] = words[i]
 
 
 @inner

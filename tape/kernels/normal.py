@@ -15,19 +15,13 @@ whose tail does not underflow, and over half of log 2 on both sides of 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from tape.kernels._jit import exact, inner
-from tape.kernels.pointers import int64_at, pointer_to
-
-_BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
+from tape.kernels.lanes import DOUBLE, SINGLE, Lanes, magnitude, polynomial, ufunc_loop
 
 
 class _Format(NamedTuple):
@@ -44,7 +38,7 @@ class _Format(NamedTuple):
 
 
 _FLOAT64 = _Format(
-    ir.DoubleType(), ir.IntType(64), 52, 1023, (0.6931471805592082, 7.371002565167799e-13), 39.0,
+    DOUBLE, ir.IntType(64), 52, 1023, (0.6931471805592082, 7.371002565167799e-13), 39.0,
     (
         0.7552851304157515, -0.6078966419718921, 0.3871374007422195, -0.18652185795966555,
         0.060396574890666715, -0.007540188966432247, -0.0034796923616127375, 0.0016308184532470107,
@@ -60,7 +54,7 @@ _FLOAT64 = _Format(
     ),  # to 3e-18 of the exponential
 )  # fmt: skip
 _FLOAT32 = _Format(
-    ir.FloatType(), ir.IntType(32), 23, 127, (0.693115234375, 3.1946183e-05), 15.0,
+    SINGLE, ir.IntType(32), 23, 127, (0.693115234375, 3.1946183e-05), 15.0,
     (
         0.75528514, -0.60789657, 0.3871369, -0.18652366, 0.06040349, -0.007524004, -0.0035102074,
         0.0015684086, 0.00017465258, -0.00013420043,
@@ -69,131 +63,41 @@ _FLOAT32 = _Format(
 )  # fmt: skip
 
 
-class _Lanes:
-    """Numbers side by side, with operators that make instructions: what NumPy's would compute."""
-
-    def __init__(self, builder: Any, value: Any) -> None:
-        self.builder = builder
-        self.value = value
-
-    def _make(self, name: str, *operands: Any) -> _Lanes:
-        values = [
-            x.value if isinstance(x, _Lanes) else ir.Constant(self.value.type, [x] * self.value.type.count)
-            for x in operands
-        ]
-        return _Lanes(self.builder, getattr(self.builder, name)(*values))
-
-    def _is_float(self) -> bool:
-        return not isinstance(self.value.type.element, ir.IntType)
-
-    def __add__(self, other: Any) -> _Lanes:
-        return self._make("fadd" if self._is_float() else "add", self, other)
-
-    def __sub__(self, other: Any) -> _Lanes:
-        return self._make("fsub" if self._is_float() else "sub", self, other)
-
-    def __rsub__(self, other: Any) -> _Lanes:
-        return self._make("fsub" if self._is_float() else "sub", other, self)
-
-    def __mul__(self, other: Any) -> _Lanes:
-        return self._make("fmul", self, other)
-
-    def __rtruediv__(self, other: float) -> _Lanes:
-        return self._make("fdiv", other, self)
-
-    def __and__(self, mask: int) -> _Lanes:
-        return self._make("and_", self, mask)
-
-    def __lshift__(self, bits: int) -> _Lanes:
-        return self._make("shl", self, bits)
-
-    def __rshift__(self, bits: int) -> _Lanes:
-        return self._make("lshr", self, bits)
-
-    def viewed(self, element: Any) -> _Lanes:
-        """The same bits."""
-        kind = ir.VectorType(element, self.value.type.count)
-        return _Lanes(self.builder, self.builder.bitcast(self.value, kind))
-
-    def at_most(self, bound: float) -> _Lanes:
-        """Where that is less, the bound; NaN stays."""
-        limit = ir.Constant(self.value.type, [bound] * self.value.type.count)
-        is_above = self.builder.fcmp_ordered(">", self.value, limit)
-        return _Lanes(self.builder, self.builder.select(is_above, limit, self.value))
-
-    def where_negative(self, x: _Lanes, y: _Lanes) -> _Lanes:
-        """``x`` where these integers are negative, else ``y``."""
-        is_negative = self.builder.icmp_signed("<", self.value, ir.Constant(self.value.type, None))
-        return _Lanes(self.builder, self.builder.select(is_negative, x.value, y.value))
-
-    def times_plus(self, factor: Any, term: Any) -> _Lanes:
-        """``self * factor + term``, rounded once where the processor can."""
-        kind = self.value.type
-        name = f"llvm.fmuladd.v{kind.count}{kind.element.intrinsic_name}"
-        function = cgutils.get_or_insert_function(
-            self.builder.module, ir.FunctionType(kind, [kind] * 3), name
-        )
-        values = [x.value if isinstance(x, _Lanes) else ir.Constant(kind, [x] * kind.count)
-                  for x in (self, factor, term)]  # fmt: skip
-        return _Lanes(self.builder, self.builder.call(function, values))
-
-
-def _polynomial(coefficients: Sequence[float], x: _Lanes) -> Any:
-    """Horner's rule, for even and odd powers apart if they are many: both are done at a time."""
-    if len(coefficients) > 12:
-        square = x * x
-        even, odd = (_polynomial(coefficients[k::2], square) for k in (0, 1))
-        return x.times_plus(odd, even)
-    total: Any = coefficients[-1]
-    for k in range(len(coefficients) - 2, -1, -1):
-        total = x.times_plus(total, coefficients[k])
-    return total
-
-
-def _magnitude(x: _Lanes, form: _Format) -> _Lanes:
-    """Without the sign, and no more than what matters."""
-    return (x.viewed(form.integer) & _magnitude_bits(form)).viewed(form.number).at_most(form.end)
-
-
-def _magnitude_bits(form: _Format) -> int:
-    return (1 << form.integer.width - 1) - 1
-
-
-def _distribution(x: _Lanes, form: _Format) -> _Lanes:
+def _distribution(x: Lanes, form: _Format) -> Lanes:
     """Of the normal distribution.
 
     The largest errors found among 16,000 numbers are 3.6 units in the last place, 2.5 of float32.
     """
-    t = _magnitude(x, form)
+    t = magnitude(x, form.integer).at_most(form.end)
     # The tail is r(t): 1 / (t + 4) is corrected by what rounding took, which would count five times.
     shifted = t + 4.0
     lost = t - (shifted - 4.0)
     inverse = 1.0 / shifted
     rest = inverse * ((inverse * -1.0).times_plus(shifted, 1.0) - inverse * lost)
     s = inverse.times_plus(-8.0, 1.0) - rest * 8.0
-    remainder = _polynomial(form.remainder, s)
+    remainder = polynomial(form.remainder, s)
     tail = _decayed(remainder.times_plus(inverse, remainder * rest), t, form)  # ... times exp(-t**2 / 2)
     return x.viewed(form.integer).where_negative(tail, 1.0 - tail)
 
 
-def _moment(x: _Lanes, form: _Format) -> _Lanes:
+def _moment(x: Lanes, form: _Format) -> Lanes:
     """The density of the normal distribution times x; at infinity 0."""
-    t = _magnitude(x, form)
+    t = magnitude(x, form.integer).at_most(form.end)
     moment = _decayed(t * 0.3989422804014327, t, form)
     return x.viewed(form.integer).where_negative(moment * -1.0, moment)
 
 
-def _decayed(x: _Lanes, t: _Lanes, form: _Format) -> _Lanes:
+def _decayed(x: Lanes, t: Lanes, form: _Format) -> Lanes:
     """``x * exp(-t**2 / 2)``, which is 2**-n exp(-y); ``large`` rounds to an integer, in the last bits."""
     lower_bits = (1 << form.digits // 2 + 1) - 1
-    upper = (t.viewed(form.integer) & _magnitude_bits(form) - lower_bits).viewed(form.number)
+    upper = (t.viewed(form.integer) & (1 << form.integer.width - 1) - 1 - lower_bits).viewed(form.number)
     half_square = upper * upper * 0.5
     large = 1.5 * 2.0**form.digits
     rounded = half_square * 1.4426950408889634 + large
     n = rounded - large
     y = n.times_plus(-form.log2[0], half_square)
     y = n.times_plus(-form.log2[1], y) + (t - upper) * (t + upper) * 0.5
-    x = (x * _polynomial(form.exponential, y)).times_plus(y, x)
+    x = (x * polynomial(form.exponential, y)).times_plus(y, x)
 
     # The scale itself may underflow where it is not the last factor: two halves do not.
     large_bits = (form.bias + form.digits << form.digits) + (1 << form.digits - 1)
@@ -204,65 +108,11 @@ def _decayed(x: _Lanes, t: _Lanes, form: _Format) -> _Lanes:
     return x
 
 
-def _loop(name: str, body: Callable[[_Lanes, _Format], _Lanes], form: _Format) -> Any:
-    """A ufunc's loop ``void(char **args, intp *count, intp *strides, void *data)``."""
-    lanes = _BYTES * 8 // form.integer.width
-    width = form.integer.width // 8
-    vector = ir.VectorType(form.number, lanes)
-
-    @intrinsic
-    def compute(typing_context, x, out):  # type: ignore[no-untyped-def]
-        """What is at an address, to another."""
-
-        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-            source, target = (builder.inttoptr(value, vector.as_pointer()) for value in values)
-            found = body(_Lanes(builder, builder.load(source, align=width)), form)
-            builder.store(found.value, target, align=width)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), generate
-
-    @intrinsic
-    def zeros(typing_context):  # type: ignore[no-untyped-def]
-        """The address of memory of the function's own."""
-
-        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-            return builder.ptrtoint(cgutils.alloca_once(builder, vector, zfill=True), ir.IntType(64))
-
-        return types.int64(), generate
-
-    view = pointer_to(types.int64 if width == 8 else types.int32)
-
-    @exact
-    def compute_exactly(x, out):  # type: ignore[no-untyped-def]
-        compute(x, out)
-
-    def loop(args, counts, strides, data):  # type: ignore[no-untyped-def]
-        x, out, count = int64_at(args), int64_at(args + 8), int64_at(counts)
-        x_stride, out_stride = int64_at(strides), int64_at(strides + 8)
-        is_contiguous = x_stride == width and out_stride == width
-        part = zeros()
-        while count > 0:
-            some = min(count, lanes)
-            is_direct = is_contiguous and some == lanes
-            source, target = (x, out) if is_direct else (part, part)
-            if not is_direct:
-                for k in range(some):
-                    view(part)[k] = view(x + k * x_stride)[0]
-            compute_exactly(source, target)
-            if not is_direct:
-                for k in range(some):
-                    view(out + k * out_stride)[0] = view(part)[k]
-            x += some * x_stride
-            out += some * out_stride
-            count -= some
-
-    loop.__qualname__ = name  # code of one name, though of two processes, would be taken for the same
-    return inner(loop)
-
-
 LOOPS = {
-    name: {char: _loop(f"{name}_{char}", body, form) for char, form in (("f", _FLOAT32), ("d", _FLOAT64))}
+    name: {
+        char: ufunc_loop(f"{name}_{char}", partial(body, form=form), form.number)
+        for char, form in (("f", _FLOAT32), ("d", _FLOAT64))
+    }
     for name, body in (("normal_cdf", _distribution), ("normal_moment", _moment))
 }
 """Of ufuncs of one operand, by name and by NumPy's letter for the dtype of operand and result."""

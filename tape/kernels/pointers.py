@@ -62,6 +62,16 @@ def set_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
     return types.void(types.int64, types.int64), generate
 
 
+@intrinsic
+def bits_as_float64(typing_context, bits):  # type: ignore[no-untyped-def]
+    """The number with these bits."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        return builder.bitcast(values[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
 def pointer_to(kind: Any) -> Any:
     @intrinsic
     def cast(typing_context, address):  # type: ignore[no-untyped-def]

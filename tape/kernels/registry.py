@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tape.kernels import columns, counting, factors, indices, searching, sliding, small, sorting, windowed
+from tape.kernels import (
+    columns,
+    counting,
+    factors,
+    indices,
+    matrices,
+    searching,
+    selection,
+    sliding,
+    small,
+    sorting,
+    windowed,
+)
 from tape.kernels.kernel import Kernel, Needs
 
 GROUPS: dict[str, dict[str, Kernel]] = {
@@ -14,9 +26,12 @@ GROUPS: dict[str, dict[str, Kernel]] = {
     "small": small.KERNELS,
     "writing": indices.KERNELS,
     "sorting": sorting.KERNELS,
+    "selection": selection.KERNELS,
     "searching": searching.KERNELS,
     "counting": counting.KERNELS,
     "sliding": sliding.KERNELS,
+    "products of doubles": matrices.DOUBLES,
+    "products of singles": matrices.SINGLES,
 }
 """Kernels that are compiled together, when a program needs one of them for the first time."""
 REGISTRY: dict[str, Kernel] = {name: kernel for group in GROUPS.values() for name, kernel in group.items()}

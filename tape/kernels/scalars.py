@@ -11,15 +11,15 @@ from tape.kernels.pointers import float64s
 
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _POWER, _EXP, _LOG, _SIN, _COS, _TANH, _SQRT, _SQUARE,
-    _ABSOLUTE, _MAXIMUM, _MINIMUM, _RECIPROCAL, _EXPM1, _LOG1P, _ARCTAN, _TAN, _SIGN,
-) = range(22)  # fmt: skip
+    _ABSOLUTE, _MAXIMUM, _MINIMUM, _RECIPROCAL, _EXPM1, _LOG1P, _ARCTAN, _TAN, _SIGN, _POSITIVE,
+) = range(23)  # fmt: skip
 
 SCALARS = {
     "add": _ADD, "subtract": _SUBTRACT, "multiply": _MULTIPLY, "divide": _DIVIDE, "negative": _NEGATIVE,
     "power": _POWER, "exp": _EXP, "log": _LOG, "sin": _SIN, "cos": _COS, "tanh": _TANH, "sqrt": _SQRT,
     "square": _SQUARE, "absolute": _ABSOLUTE, "maximum": _MAXIMUM, "minimum": _MINIMUM,
     "reciprocal": _RECIPROCAL, "expm1": _EXPM1, "log1p": _LOG1P, "arctan": _ARCTAN, "tan": _TAN,
-    "sign": _SIGN,
+    "sign": _SIGN, "positive": _POSITIVE,
 }  # fmt: skip
 """The first argument of `scalar`, by the names of NumPy's ufuncs."""
 
@@ -83,4 +83,6 @@ def scalar(kind, a, b):  # type: ignore[no-untyped-def]
         return math.atan(a)
     if kind == _TAN:
         return math.tan(a)
+    if kind == _POSITIVE:
+        return a
     return a if a != a else np.float64(a > 0) - np.float64(a < 0)

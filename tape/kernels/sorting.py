@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES, FLOAT32, FLOAT64, INT32, INT64
+from tape.kernels.folds import DTYPE_CODES, FLOAT32, FLOAT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.kernels.pointers import call3, call4, float32s, float64s, int8s, int32s, int64_at, int64s
+from tape.kernels.pointers import call3, call4, float32s, float64s, int8s, int64_at, int64s
 
 _ITEMSIZES = np.array([np.dtype(cast(Any, dtype)).itemsize for dtype in DTYPE_CODES])
 _C_INT = 0xFFFFFFFF  # it comes back in the lower half
@@ -56,28 +56,62 @@ def _sorted_anew(numpy_argsort, row, length, positions):  # type: ignore[no-unty
 
 
 @inner
-def _stable_order(numpy_argsort, dtype, parameters, start, stop, x, order, z, workspace, out):  # type: ignore[no-untyped-def]
-    """``out[a] = argsort(x[a], stable=True)``: the order given for it, which sorts, if there are no ties."""
+def _stable_order(blas, dtype, parameters, start, stop, x, order, z, workspace, out):  # type: ignore[no-untyped-def]
+    """``out[a] = argsort(x[a], stable=True)``, from an order that sorts ``x[a]``."""
     length = int64_at(parameters + 8)
     size = length * _ITEMSIZES[dtype]
     for a in range(start, stop):
         row, positions = x + a * size, out + 8 * a * length
-        if not _copied(int64s(order + 8 * a * length), length, int64s(positions)):
+        places, heads = int64s(positions), int64s(workspace)
+        nexts = int64s(workspace + 8 * length)
+        if not _copied(int64s(order + 8 * a * length), length, places):
             return 0
-        places = int64s(positions)
         if dtype == FLOAT64:
-            is_strict = _increase(float64s(row), places, length)
-        elif dtype == FLOAT32:
-            is_strict = _increase(float32s(row), places, length)
-        elif dtype == INT64:
-            is_strict = _increase(int64s(row), places, length)
-        elif dtype == INT32:
-            is_strict = _increase(int32s(row), places, length)
+            has_ties = _find_ties(float64s(row), places, length, heads)
         else:
-            is_strict = False
-        if not is_strict and not _sorted_anew(numpy_argsort, row, length, positions):
+            has_ties = _find_ties(float32s(row), places, length, heads)
+        if has_ties and not _by_position(heads, nexts, length, places):
             return 0
     return 1
+
+
+@inner
+def _find_ties(row, places, length, heads):  # type: ignore[no-untyped-def]
+    """Return whether elements are equal; if so, note for each where in the order the first such one is."""
+    if _increase(row, places, length):
+        return False
+    for k in range(length):
+        heads[k] = 0  # an order that is none leaves some out
+    head, before = 0, row[places[0]]
+    for k in range(length):
+        here = row[places[k]]
+        is_same = here == before or (here != here and before != before)
+        head, before = head if is_same else k, here
+        heads[places[k]] = head
+    return True
+
+
+@inner
+def _increase(row, places, length):  # type: ignore[no-untyped-def]
+    """Whether elements at positions are in ascending order, and no two are equal; of NaN they are not."""
+    for k in range(1, length):  # noqa: SIM110 - numba compiles no `all`
+        if not row[places[k - 1]] < row[places[k]]:
+            return False
+    return True
+
+
+@inner
+def _by_position(heads, nexts, length, places):  # type: ignore[no-untyped-def]
+    """Put equal elements in the order of their positions; return whether all have a place."""
+    for k in range(length):
+        nexts[k] = k
+    for k in range(length):
+        at = nexts[heads[k]]
+        if at >= length:
+            return False
+        places[at] = k
+        nexts[heads[k]] = at + 1
+    return True
 
 
 @inner
@@ -105,15 +139,6 @@ def _copied(order, length, places):  # type: ignore[no-untyped-def]
     return outside == 0
 
 
-@inner
-def _increase(row, places, length):  # type: ignore[no-untyped-def]
-    """Whether elements at positions are in ascending order, and no two are equal; of NaN they are not."""
-    for k in range(1, length):  # noqa: SIM110 - numba compiles no `all`
-        if not row[places[k - 1]] < row[places[k]]:
-            return False
-    return True
-
-
 def _needs(parameters: Sequence[int]) -> Needs:
     rows, length = parameters
     if min(parameters) < 1:
@@ -127,6 +152,11 @@ def _needs_order(parameters: Sequence[int]) -> Needs:
     return needs._replace(operands=(needs.out, needs.out))
 
 
+def _needs_ties(parameters: Sequence[int]) -> Needs:
+    needs = _needs_order(parameters)
+    return needs._replace(workspace=4 * parameters[1])
+
+
 _ROWS = dict.fromkeys(("rows", "length"), 1)
 _ALL = tuple(DTYPE_CODES.values())
 
@@ -135,7 +165,7 @@ KERNELS = {
     "argsort": Kernel(_argsort, _ROWS, _needs, sorting="argsort", dtypes=_ALL, finds=True),
     "stable_argsort": Kernel(_argsort, _ROWS, _needs, sorting="stable argsort", dtypes=_ALL, finds=True),
     "stable_order": Kernel(
-        _stable_order, _ROWS, _needs_order, indices=(1,), sorting="stable argsort", dtypes=_ALL, finds=True
+        _stable_order, _ROWS, _needs_ties, indices=(1,), dtypes=(FLOAT64, FLOAT32), finds=True
     ),
     "refined_order": Kernel(
         _refined_order, _ROWS, _needs_order, indices=(1,), sorting="stable argsort", dtypes=_ALL, finds=True
