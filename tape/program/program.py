@@ -211,12 +211,12 @@ class Program(Runner):
         Examples
         --------
         >>> import numpy as np, tape
-        >>> f = tape.compile(lambda x: np.sin(x) @ x)
+        >>> f = tape.compile(lambda x: np.tanh(x) @ x)
         >>> out = f(np.ones(100))
         >>> (program,) = f.programs.values()
         >>> print(program.profile(np.ones(100)))
         <lambda>: ... a run, ... in instructions
-        ... sin(in0)  float64[100]
+        ... tanh(in0)  float64[100]
         ...
         """
         self._profile = profile(self, args, repeats)

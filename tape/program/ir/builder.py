@@ -122,6 +122,8 @@ class Builder:
     ) -> Value:
         """Append an instruction in any case, of the type that its rule infers."""
         shape, dtype = INSTRUCTIONS[op].rule(operands, attrs, shape, dtype)
+        if dtype not in ALL_NATIVE:
+            self.is_native = False
         values = self._values
         value = Value(self, len(values), op, shape, dtype)
         values.append(value)
@@ -130,7 +132,6 @@ class Builder:
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """Return the next argument that is an array or a number."""
-        self.is_native = self.is_native and dtype in ALL_NATIVE
         value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
         self.ir.inputs.append(value.id)
         return value
@@ -142,7 +143,6 @@ class Builder:
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         value = self._constants.get(key)
         if value is None:
-            self.is_native = self.is_native and array.dtype in ALL_NATIVE
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
@@ -218,6 +218,7 @@ class Builder:
                 and x.dtype is y.dtype
                 and x.shape == y.shape
                 and x.dtype.kind == "f"
+                and not (name == "add" and x.id == y.id)
             ):
                 return self._elementwise(name, operands)
         if name == "positive":
@@ -351,6 +352,8 @@ class Builder:
     sort = ordering.sort
     argsort = ordering.argsort
     take_along = ordering.take_along
+    ranked = ordering.ranked
+    partition = ordering.partition
     refined_order = ordering.refined
     positions = ordering.positions
     search = ordering.search
@@ -561,7 +564,6 @@ class Builder:
         shape: Shape,
         dtype: Any,
     ) -> Value:
-        self.is_native = self.is_native and dtype in ALL_NATIVE
         calls = self.ir.callbacks
         calls.append((op, places, attrs))
         ids = tuple([value.id for value in values])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from tape.program.native.ufuncs import UFUNCS
 
 _ARRAYS = """
-    all any astype backwards_cumsum broadcast_to cast choose concatenate copy count_nonzero cross
+    all any astype backwards_cumsum beside broadcast_to cast choose concatenate copy count_nonzero cross
     cumsum diagonal diff diff_back dot einsum embedded_diagonal expand_dims fft fftshift getitem ifft
-    ifftshift irfft matmul max mean min norm polyval prod reshape resized rfft roll scan
+    ifftshift irfft matmul max mean min nanmean nanstd nanvar norm polyval prod reshape resized rfft roll scan
     scatter set_at add_at squeeze stack std stays stop_gradient sum sum_to swapaxes take take_along_axis
     transpose trimmed var vecdot
 """
@@ -19,5 +19,19 @@ _ELEMENTS = """
     angle conjugate frexp imag isclose iscomplex isreal ldexp minus_twice nan_to_num of_parts positive real
     round scaled sinc tanh_partial where
 """
-OF_ALL_DTYPES = frozenset([*UFUNCS, *_ARRAYS.split(), *_ELEMENTS.split()])
+_MATRICES = """
+    alike, cholesky, cholesky_pullback, cofactors, det, eigenvalues, eigenvectors, eigh, eigvalsh,
+    expm, half, independent, inv, inverse_or_zero, left_singular_vectors, logabsdet, lstsq,
+    matrix_power, matrix_rank, over, pinv, q of qr, qr, r of qr, rank, residuals,
+    right_singular_vectors, sign of slogdet, singular_values, slogdet, solve,
+    solve_triangular, svd, svdvals, vanishing
+"""
+OF_ALL_DTYPES = frozenset(
+    [
+        *UFUNCS,
+        *_ARRAYS.split(),
+        *_ELEMENTS.split(),
+        *[" ".join(name.split()) for name in _MATRICES.split(",")],
+    ]
+)
 """Their names. A ufunc takes what NumPy has a loop for."""

@@ -40,12 +40,13 @@ def expm(b: Builder, a: Value) -> Value:
     Raises
     ------
     CannotLower
-        For complex numbers, and arrays without elements.
+        For float16.
     """
+    wide = np.result_type(a.dtype, _DOUBLE)
+    dtype = a.dtype if a.dtype.char in "fF" else wide
     if not a.size:
-        b.refuse("a matrix of no elements")
-    dtype = np.float32 if a.dtype == np.float32 else _DOUBLE
-    x = b.value(a, _DOUBLE)
+        return b.broadcast(b.literal(0, dtype), a.shape)
+    x = b.value(a, wide)
     if a.shape[-1] == 1:
         return b.cast(b.elementwise("exp", x), dtype)
     powers = {1: x, 2: x @ x}
@@ -74,7 +75,10 @@ def _at_least_zero(b: Builder, x: Value) -> Value:
 
 def _halved(b: Builder, x: Value, halvings: Value, power: int) -> Value:
     """Return a power of the matrix that is halved so often."""
-    return b.elementwise("ldexp", x, b.cast(-power * halvings, np.int32))
+    exponents = b.cast(-power * halvings, np.int32)
+    if x.dtype.kind != "c":
+        return b.elementwise("ldexp", x, exponents)
+    return b.complexes(b.elementwise("ldexp", b.reals(x), b.reshape(exponents, (*exponents.shape, 1))))
 
 
 def _more_halvings(b: Builder, x: Value) -> Value:
@@ -105,7 +109,8 @@ def _approximant(b: Builder, powers: dict[int, Value]) -> Value:
 def _squared(b: Builder, x: Value, times: Value) -> Value:
     """Return matrices squared so many times each."""
     body = type(b)()
-    last, state, step = [body.input(shape, _DOUBLE) for shape in (times.shape, x.shape, ())]
+    inputs = ((times.shape, _DOUBLE), (x.shape, x.dtype), ((), _DOUBLE))
+    last, state, step = [body.input(shape, dtype) for shape, dtype in inputs]
     squared = body.where(step < last, state @ state, state)
     body.ir.outputs = [squared.id, (step + 1.0).id]
     loop = Loop(body.ir, _MOST_SQUARINGS, 1, 2, False, "count")

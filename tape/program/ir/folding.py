@@ -14,6 +14,7 @@ import numpy as np
 from tape.kernels.folds import has_fold
 from tape.program.ir import conversions
 from tape.program.ir.conversions import PARTS
+from tape.program.ir.identities import both_ways
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.functions import FOLDING
@@ -62,10 +63,35 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
             short = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])
             smaller = b.broadcast(b.reshape(core, padded), short)
             return b.fold("sum", smaller * b.literal(count, value.dtype), axes)
+    if kind == "sum" and value.dtype.kind == "f" and not (b.as_numpy or is_special):
+        scaled = _scaled_sum(b, value, axes)
+        if scaled is not None:
+            return scaled
+    if source is not None and value.size and not is_special:
+        (core,) = source
+        padded = (1,) * (value.ndim - core.ndim) + core.shape
+        short = tuple([1 if i not in axes and padded[i] == 1 else n for i, n in enumerate(value.shape)])
+        if short != value.shape:  # all reductions along these axes are the same
+            once = b.broadcast(b.reshape(core, padded), short)
+            return b.broadcast(b.fold(kind, once, axes, keepdims=False), shape)
     if axes[-1] - axes[0] != len(axes) - 1:  # with other axes between: one run of axes after the other
         run = next(k for k in range(len(axes)) if axes[k:] == tuple(range(axes[k], axes[-1] + 1)))
         return b.fold(kind, b.fold(kind, value, axes[run:]), axes[:run])
     return b.push("fold", (value,), (kind, axes))
+
+
+def _scaled_sum(b: Builder, value: Value, axes: tuple[int, ...]) -> Value | None:
+    """Sum before a change of sign, or a product with 2 or 1/2: fewer numbers, and exact. Else return None."""
+    opposite = b.operands_if(value, "negative")
+    if opposite is not None:
+        return b.literal(0, value.dtype) - b.fold("sum", opposite[0], axes)  # a sum of -0.0 is 0.0
+    for factor, rest in both_ways(b.operands_if(value, "multiply")):
+        number = b.known(factor)
+        if number is not None and abs(number) in (0.5, 2) and rest.shape == value.shape:
+            total = b.fold("sum", rest, axes)
+            total = total if number > 0 else b.literal(0, value.dtype) - total
+            return total * b.literal(abs(number), value.dtype)
+    return None
 
 
 def position(b: Builder, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:

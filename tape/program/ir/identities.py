@@ -35,7 +35,23 @@ def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | N
             return one
         if (opposite := _negated(b, other)) is not None:
             return b.elementwise("subtract", one, opposite)
-    return _accumulated(b, x, y) or _accumulated(b, y, x)
+    if x.id == y.id and x.dtype.kind == "f" and not b.as_numpy:  # a scale, which may move on
+        return x * b.literal(2, x.dtype)
+    several = ((x, y), (y, x))
+    made = (_accumulated(b, *pair) or _to_rows(b, *pair, False) for pair in several)
+    return next((value for value in made if value is not None), None)
+
+
+def _to_rows(b: Builder, x: Value, y: Value, is_taken: bool) -> Value | None:
+    """Add a number to each row of a product, or take it, before that is reshaped: there it costs nothing."""
+    source = b.operands_if(x, "reshape")
+    product = x if source is None else source[0]
+    if b.as_numpy or product.op != "matmul" or product.ndim != 2 or x.ndim < 2:
+        return None
+    if product.shape[-1] != x.shape[-1] or x.shape[-1] == 1 or y.shape != (*x.shape[:-1], 1):
+        return None
+    rows = b.reshape(y, (product.shape[0], 1))
+    return b.reshape(b.push("add", (product, -rows if is_taken else rows)), x.shape)
 
 
 def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
@@ -57,7 +73,7 @@ def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
         return -y
     if (opposite := _negated(b, y)) is not None:
         return x + opposite
-    return None
+    return _to_rows(b, x, y, True)
 
 
 def _is_zero(number: Any, beside: Value, *, is_negative: bool) -> bool:

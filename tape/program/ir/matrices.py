@@ -15,7 +15,7 @@ from tape.kernels.small import MOST_ROWS
 from tape.program.ir.loops import Block
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
-from tape.program.native.gufuncs import GUFUNCS, layout_of
+from tape.program.native.gufuncs import GUFUNCS, results_of
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
@@ -37,7 +37,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     Raises
     ------
     CannotLower
-        For dtypes without a loop of NumPy's, and stacks of most of them along several axes.
+        For dtypes without a loop of NumPy's.
     """
     dtype = np.result_type(x.dtype, y.dtype)
     x, y = b.value(x, dtype), b.value(y, dtype)
@@ -45,8 +45,12 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
-    if b.as_numpy or dtype not in _FLOATS:
+    if b.as_numpy or (dtype not in _FLOATS and max(x.ndim, y.ndim) <= 3):
         return b.push("numpy_matmul", (x, y))
+    if dtype not in _FLOATS:
+        x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
+        x, y = (b.reshape(a, (prod(batch), *a.shape[-2:])) for a in (x, y))
+        return b.reshape(b.push("numpy_matmul", (x, y)), (*batch, rows, columns))
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
         return b.reshape(product, (*x.shape[:-1], columns))
@@ -70,11 +74,16 @@ def solve(b: Builder, a: Value, right: Value) -> Value:
     Raises
     ------
     CannotLower
-        For dtypes other than float64 and float32, and arrays without elements.
+        For float16, and where there are matrices but no right-hand sides.
     """
+    stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
+    if not (a.shape[-1] and prod(stack)):
+        (_, right), dtype = _doubles(b, a, right)
+        return b.broadcast(b.literal(0, dtype), (*stack, *right.shape[-2:]))
+    if a.dtype.kind == "c" or right.dtype.kind == "c":
+        return _complex_solve(b, a, right)
     if _are_small(a, right) and right.shape[-1] <= MOST_ROWS:
         (a, right), dtype = _doubles(b, a, right)
-        stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
         operands = [b.broadcast(x, (*stack, *x.shape[-2:])) for x in (a, right)]
         shape = operands[1].shape
         return b.cast(_small(b, "small_solve", operands, shape[-1:], shape), dtype)
@@ -84,9 +93,36 @@ def solve(b: Builder, a: Value, right: Value) -> Value:
 def triangular_solve(
     b: Builder, a: Value, right: Value, lower: bool, transposed: bool, unit_diagonal: bool
 ) -> Value:
-    """Solve as `solve` does, reading one triangle of ``a`` only, or of its transpose."""
+    """Solve as `solve` does, reading one triangle of ``a`` only, or of its transpose.
+
+    Complex systems are solved by LU factors of the triangle; the program stops where elements are not finite,
+    which reach other results then.
+    """
+    if not (right.size and a.size):
+        return solve(b, a, right)
+    if a.dtype.kind == "c" or right.dtype.kind == "c":
+        inside = np.tri(a.shape[-1], k=-1 if unit_diagonal else 0, dtype=bool)
+        a = b.where(b.value(inside if lower else inside.T), a, 0)
+        if unit_diagonal:
+            a = b.where(b.value(np.eye(a.shape[-1], dtype=bool)), 1, a)
+        if transposed:
+            a = _transposed(b, a)
+        a, right = (b.require(x, b.elementwise("isfinite", x)) for x in (a, right))
+        return _complex_solve(b, a, right)
     attrs = (lower, transposed, unit_diagonal)
     return _solved(b, a, right, lambda a, rows: b.push("triangular_solve", (a, rows), attrs))
+
+
+def _transposed(b: Builder, x: Value) -> Value:
+    return b.transpose(x, (*range(x.ndim - 2), -1, -2))
+
+
+def _complex_solve(b: Builder, a: Value, right: Value) -> Value:
+    """Solve by NumPy's own loop."""
+    dtype = np.result_type(a.dtype, right.dtype)
+    stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
+    operands = [b.broadcast(b.value(x, _COMPLEX), (*stack, *x.shape[-2:])) for x in (a, right)]
+    return b.cast(b.gufunc("numpy_solve", *operands)[0], dtype)
 
 
 def _solved(b: Builder, a: Value, right: Value, make: Callable[[Value, Value], Value]) -> Value:
@@ -121,6 +157,12 @@ def cholesky(b: Builder, a: Value, upper: bool = False) -> Value:
     CannotLower
         As `solve`.
     """
+    if not a.size:
+        (a,), dtype = _doubles(b, a)
+        return b.broadcast(b.literal(0, dtype), a.shape)
+    if a.dtype.kind == "c":
+        (factor,) = b.gufunc("cholesky_up" if upper else "cholesky_lo", b.value(a, _COMPLEX))
+        return b.cast(factor, a.dtype)
     if _are_small(a):
         (a,), dtype = _doubles(b, a)
         return b.cast(_small(b, "small_cholesky", (a,), (int(upper),), a.shape), dtype)
@@ -149,9 +191,11 @@ def gufunc(b: Builder, name: str, *operands: Value, lengths: tuple[int, ...] = (
     CannotLower
         If the function does not take these operands, or this NumPy does not have it.
     """
-    value = b.push(name, operands, lengths)
     chars = "".join([x.dtype.char for x in operands])
-    results = layout_of(name, [x.shape for x in operands], chars, lengths).results
+    results = results_of(name, [x.shape for x in operands], chars, lengths)
+    if all(0 in shape for shape, _ in results):
+        return tuple([b.broadcast(b.literal(0, dtype), shape) for shape, dtype in results])
+    value = b.push(name, operands, lengths)
     if len(results) == 1:
         return (value,)
     b.blocks[value.id] = Block(results)
@@ -190,27 +234,37 @@ def transform(b: Builder, name: str, x: Value, factor: Any, count: int, dtype: A
 
 
 def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:
-    """Return the results of a function of `numpy.linalg`, which computes in float64.
+    """Return the results of a function of `numpy.linalg`, which computes in double precision.
 
     Results are of single precision if all operands are.
 
     Raises
     ------
     CannotLower
-        As `gufunc`, and for complex numbers.
+        As `gufunc`.
     """
-    is_single = all(x.dtype == np.float32 for x in operands)
-    operands = tuple([b.value(x, np.dtype(np.float64)) for x in operands])
-    if name in _SMALL and _are_small(*operands):
+    is_single = all(x.dtype.char in "fF" for x in operands)
+    is_complex = any(x.dtype.kind == "c" for x in operands)
+    operands = tuple([b.value(x, _COMPLEX if is_complex else _DOUBLE) for x in operands])
+    if name in _NEUTRAL and not operands[0].shape[-1]:
+        results: tuple[Value, ...] = _determinants_of_nothing(b, name, operands[0])
+    elif name in _SMALL and not is_complex and _are_small(*operands):
         shape = operands[0].shape
-        results: tuple[Value, ...] = (
-            _small(b, f"small_{name}", operands, (), shape[:-2] if name == "det" else shape),
-        )
+        results = (_small(b, f"small_{name}", operands, (), shape[:-2] if name == "det" else shape),)
     else:
         results = b.gufunc(name, *operands)
-    return tuple([b.cast(x, np.float32) for x in results]) if is_single else results
+    return tuple([b.cast(x, _SINGLE[x.dtype]) for x in results]) if is_single else results
 
 
+def _determinants_of_nothing(b: Builder, name: str, a: Value) -> tuple[Value, ...]:
+    stack = a.shape[:-2]
+    one = b.broadcast(b.literal(1, a.dtype), stack)
+    return (one,) if name == "det" else (one, b.broadcast(b.literal(0, _DOUBLE), stack))
+
+
+_DOUBLE, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
+_SINGLE = {_DOUBLE: np.dtype(np.float32), _COMPLEX: np.dtype(np.complex64)}
+_NEUTRAL = ("det", "slogdet")
 _SMALL = ("det", "inv")
 _FEW = 32
 """Matrices from which on kernels for small ones are faster than LAPACK."""
@@ -230,16 +284,23 @@ def _small(
 
 
 def _doubles(b: Builder, *values: Value) -> tuple[list[Value], np.dtype[Any]]:
-    """Convert operands to float64; return them, and the dtype of the result."""
-    dtype = _floats(b, *values)[0].dtype
-    return [b.value(value, np.dtype(np.float64)) for value in values], dtype
+    """Convert operands to double precision; return them, and the dtype of the result."""
+    dtype = _dtype_of(*values)
+    wide = _COMPLEX if dtype.kind == "c" else _DOUBLE
+    return [b.value(value, wide) for value in values], dtype
+
+
+def _dtype_of(*values: Value) -> np.dtype[Any]:
+    """Return the dtype of a result of LAPACK."""
+    dtype = np.result_type(*[value.dtype for value in values])
+    if dtype == np.float16:
+        raise CannotLower("LAPACK has no float16")
+    return _DOUBLE if dtype.kind in "biu" else dtype
 
 
 def _floats(b: Builder, *values: Value) -> list[Value]:
     """Convert operands to the dtype that LAPACK works in."""
-    dtype = np.result_type(*[value.dtype for value in values])
-    if dtype.kind in "bi":
-        dtype = np.dtype(np.float64)
+    dtype = _dtype_of(*values)
     if not all(value.size for value in values):
         raise CannotLower("a system of no elements")
     return [b.value(value, dtype) for value in values]

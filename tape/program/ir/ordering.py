@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,61 @@ def argsort(b: Builder, x: Value, axis: int, kind: str | None = None) -> Value:
         order = _along(b, "stable_order", axis, x, _along(b, "argsort", axis, x))
     b.orders[order.id] = x.id, axis % x.ndim
     return order
+
+
+def ranked(b: Builder, name: str, rows: Value, at: Value) -> tuple[Value, Value | None]:
+    """Return what sorting puts at positions of rows, or with ``"ranked_places"`` where that is.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        The kernel: ``"ranked"`` or ``"ranked_places"``.
+    rows : Value
+        ``(R, n)``.
+    at : Value
+        Positions among the sorted elements, ``(R, K)`` or ``(1, K)``.
+
+    Returns
+    -------
+    selected : Value
+        ``(R, K)``; of equal elements, places are those of a stable sort.
+    nan : Value or None
+        For elements: NaN for rows that have one, else 0; ``(R,)``.
+    """
+    (number, length), (_, count) = rows.shape, at.shape
+    dtype = rows.dtype
+    if not count:
+        return b.broadcast(b.literal(0, dtype), (number, 0)), b.broadcast(b.literal(0, dtype), (number,))
+    if dtype == np.dtype(bool):
+        rows = b.cast(rows, np.int32)
+    parameters = number, length, count, int(at.shape[0] > 1)
+    if name == "ranked_places":
+        return b.kernel(name, (rows, at), parameters, (number, count), rows.dtype), None
+    out = b.kernel(name, (rows, at), parameters, (number, count + 1), rows.dtype)
+    nan = b.reshape(b.slice(out, (0, count), (1, 1), (number, 1)), (number,))
+    return b.cast(b.slice(out, (0, 0), (1, 1), (number, count)), dtype), nan
+
+
+_MOST_PIVOTS = 4
+"""Elements to partition by up to which that is faster than to sort."""
+_SHORT = 512
+"""Elements of rows that are sorted as fast."""
+
+
+def partition(b: Builder, x: Value, kth: Sequence[int], axis: int) -> Value:
+    """Return a permutation that puts elements along an axis where sorting does, smaller ones before them."""
+    ranks = sorted({k % x.shape[axis] for k in kth}) if x.size else []
+    is_short = not ranks or x.shape[axis] <= _SHORT
+    if _is_sorted(x, axis) or is_short or len(ranks) > _MOST_PIVOTS or x.dtype.kind == "b":
+        return argsort(b, x, axis, "stable")
+
+    def order(rows: Value) -> Value:
+        pivots, _ = ranked(b, "ranked", rows, b.constant(np.array([ranks])))
+        return b.kernel("partition_order", (rows, pivots), (*rows.shape, len(ranks)), rows.shape, rows.dtype)
+
+    return _in_rows(b, order, axis, x)
 
 
 def take_along(b: Builder, x: Value, index: Value, axis: int) -> Value | None:
@@ -141,10 +197,17 @@ def _is_sorted(x: Value, axis: int) -> bool:
 
 def _along(b: Builder, name: str, axis: int, *operands: Value) -> Value:
     """Call a kernel on rows, which is what lies along an axis."""
+    dtype = operands[0].dtype
+    return _in_rows(
+        b, lambda *rows: b.kernel(name, rows, rows[0].shape, rows[0].shape, dtype), axis, *operands
+    )
+
+
+def _in_rows(b: Builder, make: Callable[..., Value], axis: int, *operands: Value) -> Value:
+    """Apply a function of rows to what lies along an axis."""
     shape = operands[0].shape
     length, last = shape[axis], len(shape) - 1
     axis %= len(shape)
     turned = [b.transpose(x, (*range(axis), *range(axis + 1, last + 1), axis)) for x in operands]
-    size = (prod(shape) // length, length)
-    out = b.kernel(name, [b.reshape(x, size) for x in turned], size, size, operands[0].dtype)
+    out = make(*[b.reshape(x, (prod(shape) // length, length)) for x in turned])
     return b.transpose(b.reshape(out, turned[0].shape), (*range(axis), last, *range(axis, last)))

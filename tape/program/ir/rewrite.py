@@ -26,6 +26,9 @@ from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
 from tape.program.ir.prune import prune
 from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
+from tape.program.ir.sinking import sink_takes
+from tape.program.ir.tiling import tile
+from tape.program.ir.vectorise import vectorise
 from tape.program.record.weak import Weak, weak
 
 if TYPE_CHECKING:
@@ -56,8 +59,9 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     IR
         Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
         they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
-        ``simplified`` by an identity, ``dropped`` because nothing used it any more, and ``contracted`` with a
-        product. What is left of ``lowered`` are the instructions of the IR.
+        ``simplified`` by an identity, ``dropped`` because nothing used it any more, ``contracted`` with a
+        product, and ``tiled``, in the body of a loop over tiles. What is left of ``lowered`` are the
+        instructions of the IR.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
@@ -100,20 +104,28 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     if not as_numpy:  # zeros that values are added to are no zeros of the other sign
         join_parts(ir)
     ir.drop_dead()
+    if not as_numpy:
+        made += sink_takes(ir)
+        ir.drop_dead()
     if builder.blocks:
         prune(ir)
         ir.drop_dead()
     alive = len(ir.instructions)
     added = 0 if as_numpy else contract(ir)
+    contracted = alive + added - len(ir.instructions)
+    tiles, tiled = (0, 0) if as_numpy else tile(ir)
+    if not as_numpy:
+        vectorise(ir)
     ir.effects = {
         "recorded": recorded.count or len(nodes),
         "needed": sum(needed),
-        "lowered": made + added + builder.merged + builder.folded + builder.simplified,
+        "lowered": made + added + tiles + builder.merged + builder.folded + builder.simplified,
         "merged": builder.merged,
         "folded": builder.folded,
         "simplified": builder.simplified,
         "dropped": made - alive,
-        "contracted": alive + added - len(ir.instructions),
+        "contracted": contracted,
+        "tiled": tiled,
     }
     return ir
 

@@ -16,7 +16,8 @@ If the machine has no row for it yet, then also:
 5. The fields of the row in `tape.program.native.opcodes.FIELDS`, and the kernel in ``KERNELS`` there.
 6. A branch in `tape.program.native.machine.run`, and the kernel among the units of
    `tape.program.native.code`.
-7. A method of the row's name in `tape.program.runtime.verify`, which claims the memory that the row touches.
+7. A function of the row's name in `tape.program.runtime.verify_arrays` or a module beside it, which claims
+   the memory that the row touches.
 
 A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else, a generalised
 one its line in `tape.program.native.gufuncs`. A view has no rows: in place of step 2 it has strides, in

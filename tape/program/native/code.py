@@ -30,6 +30,7 @@ from tape import errors
 from tape.config import usable_cores
 from tape.kernels import (
     availability,
+    circular,
     columns,
     convert,
     copies,
@@ -39,6 +40,8 @@ from tape.kernels import (
     headers,
     indices,
     kernel,
+    lanes,
+    matrices,
     normal,
     numpy_loops,
     pointers,
@@ -46,11 +49,13 @@ from tape.kernels import (
     scalars,
     scans,
     searching,
+    selection,
     sliding,
     small,
     sorting,
     sums,
     systems,
+    tiles,
     vectors,
     windowed,
     writes,
@@ -61,14 +66,15 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
-_UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
-    f"{name} {char}->{char}": (loop, False)
-    for name, loops in normal.LOOPS.items()
-    for char, loop in loops.items()
+UFUNC_GROUPS: dict[str, dict[str, dict[str, Any]]] = {"normal": normal.LOOPS, "circular": circular.LOOPS}
+"""Loops of ufuncs of our own, by the names of the ufuncs and the dtype."""
+_UFUNC_LOOPS = {
+    group: {f"{name} {char}->{char}": loop for name in ufuncs for char, loop in ufuncs[name].items()}
+    for group, ufuncs in UFUNC_GROUPS.items()
 }
 _SILENT = (
     copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
-    scalars.scalar_op, products.sum_product, numpy_loops.numpy_fold, scans.scan,
+    scalars.scalar_op, machine.scalars, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,
@@ -78,22 +84,22 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     **{function.__name__: (function, False) for function in _SILENT},
     **{function.__name__: (function, True) for function in _TELLING},
     **{name: (entry.function, True) for name, entry in REGISTRY.items()},
-    **_UFUNC_LOOPS,
+    **{name: (loop, False) for loops in _UFUNC_LOOPS.values() for name, loop in loops.items()},
 }
 """Functions that are compiled, and whether they return a number."""
 
 _MACHINE = "machine"
 _GROUPS = {
-    _MACHINE: tuple([name for name in _UNITS if name not in REGISTRY and name not in _UFUNC_LOOPS]),
-    "ufuncs": tuple(_UFUNC_LOOPS),
+    _MACHINE: tuple([function.__name__ for function in (*_SILENT, *_TELLING)]),
+    **{group: tuple(loops) for group, loops in _UFUNC_LOOPS.items()},
     **{group: tuple(kernels) for group, kernels in GROUPS.items()},
 }
 """Units that are compiled together and cached in one file: one group for all programs, others for few."""
 
 _SOURCES = (
-    columns, convert, copies, counting, factors, folds, headers, indices, kernel, normal, numpy_loops,
-    pointers, products, scalars, scans, searching, sliding, small, sorting, sums, systems, vectors, windowed,
-    writes, binding, machine, opcodes,
+    circular, columns, convert, copies, counting, factors, folds, headers, indices, kernel, lanes, matrices,
+    normal, numpy_loops, pointers, products, scalars, scans, searching, selection, sliding, small,
+    sorting, sums, systems, tiles, vectors, windowed, writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
@@ -187,7 +193,7 @@ def native(group: str = _MACHINE) -> Native:
     Parameters
     ----------
     group : str
-        One of `tape.kernels.registry.GROUPS`; if not given, what every program needs.
+        One of `tape.kernels.registry.GROUPS` or of `UFUNC_GROUPS`; if not given, what every program needs.
 
     Raises
     ------

@@ -29,6 +29,7 @@ Core = tuple[str, ...]
 """Names of the core dimensions of an operand or a result."""
 MOST_ARGUMENTS = 7
 """Operands and results of a loop: the machine has room for the addresses of so many."""
+LINALG = "numpy.linalg._umath_linalg"
 _MOST = 1 << 31  # LAPACK takes lengths as 32-bit integers
 
 
@@ -39,7 +40,7 @@ class Gufunc:
     Attributes
     ----------
     name : str
-        In its module.
+        In its module, behind ``numpy_`` where another instruction has the name.
     signature : str
         Core dimensions of operands and results, as in NumPy: ``"(m,n),(n)->(m)"``.
     types : tuple of str
@@ -67,7 +68,7 @@ class Gufunc:
     least: Mapping[str, tuple[str, str]] | None = None
     overwrites: bool = False
     shortest: Mapping[str, int] | None = None
-    module: str = "numpy.linalg._umath_linalg"
+    module: str = LINALG
 
     @cached_property
     def operands(self) -> list[Core]:
@@ -93,7 +94,7 @@ class Gufunc:
     @cached_property
     def ufunc(self) -> np.ufunc | None:
         """NumPy's object; None if there is none of this name, signature and types."""
-        found = getattr(import_module(self.module), self.name, None)
+        found = getattr(import_module(self.module), self.name.removeprefix("numpy_"), None)
         if not isinstance(found, np.ufunc):
             return None
         signature = found.signature or "->".join([",".join(["()"] * n) for n in (found.nin, found.nout)])
@@ -108,6 +109,10 @@ def _cores(part: str) -> list[Core]:
 
 def _square(factor: float) -> Callable[[Mapping[str, int]], float]:
     return lambda of: factor * of["m"] ** 3
+
+
+def _solving(of: Mapping[str, int]) -> float:
+    return of["m"] ** 2 * (2 / 3 * of["m"] + 2 * of["n"])
 
 
 def _tall(factor: float, cubic: float = 0) -> Callable[[Mapping[str, int]], float]:
@@ -128,25 +133,32 @@ def _transform(
 
 
 _SINGULAR = "a matrix is singular. Look at its null space"
+_NOT_POSITIVE = "a matrix is not positive definite. Symmetrize it, or add a multiple of the identity"
 _DIVERGED = "an iteration for eigenvalues or singular values did not converge. Look for NaN and infinity"
 _UNFIT = "a matrix has no factors. Look for NaN and infinity"
 _LESSER = {"p": ("m", "n")}
 _ENTRIES = (
-    Gufunc("det", "(m,m)->()", ("d->d",), _square(2 / 3)),
-    Gufunc("slogdet", "(m,m)->(),()", ("d->dd",), _square(2 / 3)),
-    Gufunc("inv", "(m,m)->(m,m)", ("d->d",), _square(8 / 3), _SINGULAR),
-    Gufunc("eigh_lo", "(m,m)->(m),(m,m)", ("d->dd",), _square(9), _DIVERGED),
-    Gufunc("eigh_up", "(m,m)->(m),(m,m)", ("d->dd",), _square(9), _DIVERGED),
-    Gufunc("eigvalsh_lo", "(m,m)->(m)", ("d->d",), _square(4 / 3), _DIVERGED),
-    Gufunc("eigvalsh_up", "(m,m)->(m)", ("d->d",), _square(4 / 3), _DIVERGED),
-    Gufunc("svd", "(m,n)->(p)", ("d->d",), _tall(2, 2), _DIVERGED, _LESSER),
-    Gufunc("svd_s", "(m,n)->(m,p),(p),(p,n)", ("d->ddd",), _tall(6, 20), _DIVERGED, _LESSER),
-    Gufunc("svd_f", "(m,n)->(m,m),(p),(n,n)", ("d->ddd",), _tall(10, 20), _DIVERGED, _LESSER),
-    Gufunc("qr_r_raw", "(m,n)->(p)", ("d->d",), _tall(2), _UNFIT, _LESSER, overwrites=True),
-    Gufunc("qr_reduced", "(m,n),(k)->(m,k)", ("dd->d",), _tall(2), _UNFIT, {"k": ("m", "n")}),
-    Gufunc("qr_complete", "(m,n),(n)->(m,m)", ("dd->d",), lambda of: 4 * of["m"] ** 2 * of["n"], _UNFIT),
+    Gufunc("det", "(m,m)->()", ("d->d", "D->D"), _square(2 / 3)),
+    Gufunc("slogdet", "(m,m)->(),()", ("d->dd", "D->Dd"), _square(2 / 3)),
+    Gufunc("inv", "(m,m)->(m,m)", ("d->d", "D->D"), _square(8 / 3), _SINGULAR),
+    Gufunc("numpy_solve", "(m,m),(m,n)->(m,n)", ("DD->D",), _solving, _SINGULAR),
+    Gufunc("cholesky_lo", "(m,m)->(m,m)", ("D->D",), _square(1 / 3), _NOT_POSITIVE),
+    Gufunc("cholesky_up", "(m,m)->(m,m)", ("D->D",), _square(1 / 3), _NOT_POSITIVE),
+    Gufunc("eigh_lo", "(m,m)->(m),(m,m)", ("d->dd", "D->dD"), _square(9), _DIVERGED),
+    Gufunc("eigh_up", "(m,m)->(m),(m,m)", ("d->dd", "D->dD"), _square(9), _DIVERGED),
+    Gufunc("eigvalsh_lo", "(m,m)->(m)", ("d->d", "D->d"), _square(4 / 3), _DIVERGED),
+    Gufunc("eigvalsh_up", "(m,m)->(m)", ("d->d", "D->d"), _square(4 / 3), _DIVERGED),
+    Gufunc("svd", "(m,n)->(p)", ("d->d", "D->d"), _tall(2, 2), _DIVERGED, _LESSER),
+    Gufunc("svd_s", "(m,n)->(m,p),(p),(p,n)", ("d->ddd", "D->DdD"), _tall(6, 20), _DIVERGED, _LESSER),
+    Gufunc("svd_f", "(m,n)->(m,m),(p),(n,n)", ("d->ddd", "D->DdD"), _tall(10, 20), _DIVERGED, _LESSER),
+    Gufunc("qr_r_raw", "(m,n)->(p)", ("d->d", "D->D"), _tall(2), _UNFIT, _LESSER, overwrites=True),
+    Gufunc("qr_reduced", "(m,n),(k)->(m,k)", ("dd->d", "DD->D"), _tall(2), _UNFIT, {"k": ("m", "n")}),
     Gufunc(
-        "lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", ("ddd->ddid",), _tall(6, 20), _DIVERGED, _LESSER
+        "qr_complete", "(m,n),(n)->(m,m)", ("dd->d", "DD->D"), lambda of: 4 * of["m"] ** 2 * of["n"], _UNFIT
+    ),
+    Gufunc(
+        "lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", ("ddd->ddid", "DDd->Ddid"), _tall(6, 20),
+        _DIVERGED, _LESSER,
     ),
     _transform("fft", "(n),()->(m)", ("Dd->D", "Ff->F")),
     _transform("ifft", "(m),()->(n)", ("Dd->D", "Ff->F")),
@@ -214,6 +226,28 @@ def layout_of(name: str, shapes: Sequence[Shape], chars: str, free: Sequence[int
 
 @lru_cache(maxsize=4096)
 def _layout_of(name: str, shapes: tuple[Shape, ...], chars: str, free: Shape) -> Layout:
+    layout = _inferred(name, shapes, chars, free)
+    if min(layout.stack, default=1) < 1:
+        raise ValueError(f"{name} takes no empty stacks")
+    require_lengths(GUFUNCS[name], layout.lengths)
+    return layout
+
+
+def results_of(
+    name: str, shapes: Sequence[Shape], chars: str, free: Sequence[int]
+) -> list[tuple[Shape, np.dtype[Any]]]:
+    """Return shape and dtype of each result, as `layout_of`, for arrays without elements too.
+
+    Examples
+    --------
+    >>> from tape.program.native.gufuncs import results_of
+    >>> results_of("inv", [(0, 3, 3)], "d", ())
+    [((0, 3, 3), dtype('float64'))]
+    """
+    return _inferred(name, tuple(shapes), chars, tuple(free)).results
+
+
+def _inferred(name: str, shapes: tuple[Shape, ...], chars: str, free: Shape) -> Layout:
     of = GUFUNCS[name]
     types = next((types for types in of.types if types.split("->")[0] == chars), None)
     if types is None or len(shapes) != len(of.operands):
@@ -235,10 +269,7 @@ def _layout_of(name: str, shapes: tuple[Shape, ...], chars: str, free: Shape) ->
     stack = max(stacks, key=len)
     if any(given not in ((), stack) for given in stacks):
         raise ValueError(f"{name} takes stacks of one shape")
-    if min(stack, default=1) < 1:
-        raise ValueError(f"{name} takes no empty stacks")
     lengths = {dimension: lengths[dimension] for dimension in of.dimensions}
-    require_lengths(of, lengths)
     results = [
         ((*stack, *[lengths[dimension] for dimension in core]), np.dtype(char))
         for core, char in zip(of.results, types.split("->")[1], strict=True)

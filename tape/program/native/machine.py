@@ -26,10 +26,14 @@ from tape.kernels.pointers import (
     call9,
     call10,
     call13,
+    float64s,
+    int32_at,
+    int32s,
     int64_at,
     set_int64,
     uint8_at,
 )
+from tape.kernels.scalars import scalar
 from tape.program.native.binding import bind, bind_results
 from tape.program.native.opcodes import (
     AT,
@@ -40,6 +44,7 @@ from tape.program.native.opcodes import (
     CODE,
     DATA,
     DONE,
+    FIELDS,
     FRAME_BYTES,
     FUNCTIONS,
     JOB_DONE,
@@ -48,6 +53,7 @@ from tape.program.native.opcodes import (
     JOB_STOP,
     JOB_THREAD,
     KERNELS,
+    LENGTHS,
     NO_ARRAYS,
     OFFSET_BITS,
     OFFSET_MASK,
@@ -70,9 +76,11 @@ _SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
 waiting for them takes longer than the work, on a busy machine a hundred times as long."""
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
+_ENTRY = 8 * len(FIELDS["scalar"])
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
 _SUM_PRODUCT, _NUMPY_FOLD, _NUMPY_MATMUL = map(opcode, ("sum_product", "numpy_fold", "numpy_matmul"))
 _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
+_SCALARS = opcode("scalars")
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
 _SCAN, _POTRF, _TRSM, _GUFUNC = map(opcode, ("scan", "potrf", "trsm", "gufunc"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
@@ -84,7 +92,7 @@ _DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["lo
 _DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NUMBER["fold"]
 _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
-_DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
+_DO_SCALAR, _DO_SCALARS, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["scalars"], _NUMBER["memmove"]
 _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
 _DO_NUMPY_FOLD = _NUMBER["numpy_fold"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
@@ -98,6 +106,7 @@ _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread
 _ERROR = _NUMBER["PyErr_Occurred"]
 _CLEAR_FLAG, _TEST_FLAG = _NUMBER["feclearexcept"], _NUMBER["fetestexcept"]
 _INVALID = 1  # FE_INVALID, on x86 as on ARM
+_UNWRITTEN = 0x7FA5A5A5  # the first bytes of a result that no loop has written; a rare one has them, too
 
 
 @inner
@@ -193,30 +202,117 @@ def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
+def scalars(frame, entry, count):  # type: ignore[no-untyped-def]
+    """Compute with single numbers, one entry after the other.
+
+    What an entry costs is mostly finding out its kind, unless it is that of the one before.
+    """
+    for _ in range(count):
+        x = float64s(_address(frame, int64_at(entry + 8)))[0]
+        y = float64s(_address(frame, int64_at(entry + 16)))[0]
+        float64s(_address(frame, int64_at(entry + 24)))[0] = scalar(int64_at(entry), x, y)
+        entry += _ENTRY
+
+
+@inner
+def _matrices(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """Run the loop of a generalised ufunc on some matrices; return 0 if it stops for one without result.
+
+    A loop that finds no memory sets a Python exception, which is lost in a thread of the machine. It writes
+    nothing then, and leaves what is written here before.
+    """
+    if start >= stop:
+        return 1
+    table, code, function = _field(frame, FUNCTIONS), _field(frame, CODE), 8 * _field(row, 1)
+    lengths, strides = code + 8 * _field(row, 4), code + 8 * _field(row, 5)
+    for k in range(_field(row, 2)):
+        set_int64(frame + 8 * k, _address(frame, _field(row, 6 + k)) + start * int64_at(strides + 8 * k))
+    here = frame + 8 * LENGTHS
+    set_int64(here, stop - start)
+    for k in range(1, _field(row, 13) + 1):
+        set_int64(here + 8 * k, int64_at(lengths + 8 * k))
+    k, is_shared = _field(row, 2) - 1, _field(row, 14) > 1
+    last = int64_at(frame + 8 * k) + (stop - start - 1) * int64_at(strides + 8 * k)
+    if is_shared:
+        int32s(last)[0] = _UNWRITTEN
+    call1(int64_at(table + _CLEAR_FLAG), (_INVALID,))  # loops heed what is left of earlier ones
+    call4(int64_at(table + function), (frame, here, strides, int64_at(_field(frame, DATA) + function)))
+    if is_shared and int32_at(last) == _UNWRITTEN:
+        return 0
+    if not _field(row, 3):
+        return 1
+    return (call1(int64_at(table + _TEST_FLAG), (_INVALID,)) & _INVALID) ^ 1
+
+
+@inner
+def _threads_for_systems(row):  # type: ignore[no-untyped-def]
+    """Return on how many threads it is worth to share a row of gesv, potrf or trsm."""
+    kind = _field(row, 0)
+    return _field(row, 9) if kind == _GESV else _field(row, 7) if kind == _POTRF else _field(row, 12)
+
+
+@inner
+def _systems(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """Run some matrices of a row of gesv, potrf or trsm; return 0 if one has no result."""
+    table = _field(frame, FUNCTIONS)
+    kind, function, count = _field(row, 0), int64_at(table + 8 * _field(row, 1)), stop - start
+    info, n = frame + 32, _field(row, 3)
+    if count < 1:
+        return 1
+    if kind == _GESV:
+        size = _field(row, 5)
+        a, pivots = int64_at(frame) + start * n * n * size, _address(frame, _field(row, 7))
+        x = _address(frame, _field(row, 8)) + start * n * _field(row, 4) * size
+        return call8(int64_at(table + _DO_SOLVE), (function, count, row + 24, size, a, pivots, x, info))
+    if kind == _POTRF:
+        size = _field(row, 5)
+        x = _address(frame, _field(row, 6)) + start * n * n * size
+        return call7(int64_at(table + _DO_CHOLESKY), (function, count, row + 24, row + 32, size, x, info))
+    size, step = _field(row, 8), _field(row, 9)
+    a = _address(frame, _field(row, 10)) + start * step
+    x = _address(frame, _field(row, 11)) + start * n * _field(row, 4) * size
+    return call7(int64_at(table + _DO_TRIANGULAR_SOLVE), (function, count, row + 24, size, step, a, x))
+
+
+@inner
 def work(frame):  # type: ignore[no-untyped-def]
-    """Do the part of a thread: some blocks, or some tasks of a kernel."""
+    """Do the part of a thread: some blocks, some tasks of a kernel, or some matrices of a stack."""
     row, start, stop = _field(frame, JOB_ROW), _field(frame, JOB_START), _field(frame, JOB_STOP)
     is_done = 1
-    if _field(row, 0) == _KERNEL:
+    kind = _field(row, 0)
+    if kind == _KERNEL:
         is_done = _tasks(row, frame, start, stop)
-    else:
+    elif kind == _GUFUNC:
+        is_done = _matrices(row, frame, start, stop)
+    elif kind == _BLOCKS:
         _blocks(row, frame, start, stop)
+    else:
+        is_done = _systems(row, frame, start, stop)
     set_int64(frame + 8 * JOB_DONE, is_done)
     return 0
 
 
 @inner
 def _shared(row, frame):  # type: ignore[no-untyped-def]
-    """Run a portion of all blocks, or of the tasks of a kernel, on as many threads as are worth it.
+    """Run a portion of all blocks, tasks of a kernel, or matrices, on as many threads as are worth it.
 
     Return whether none is left. If some are, the frame says how many are done, or 0 for a failure.
     """
-    first = _field(frame, DONE)
-    if _field(row, 0) == _KERNEL:
-        count, block, worth, portion = _field(row, 5), 1, _field(row, 6), _field(row, 11)
-    else:
+    first, kind, block = _field(frame, DONE), _field(row, 0), 1
+    if kind == _KERNEL:
+        count, worth, portion = _field(row, 5), _field(row, 6), _field(row, 11)
+    elif kind == _BLOCKS:
         count, block, portion = _field(row, 2), _field(row, 3), _field(row, 4)
         worth = _field(row, 1) * count // WORTH_A_THREAD
+    elif kind == _GUFUNC:
+        count, worth, portion = (
+            int64_at(_field(frame, CODE) + 8 * _field(row, 4)),
+            _field(row, 14),
+            _field(row, 15),
+        )
+    else:
+        count, worth = _field(row, 2), _threads_for_systems(row)
+        portion = count
     end = min(first + portion, count)
     threads = max(1, min(_field(frame, THREADS), worth))
     table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
@@ -323,40 +419,26 @@ def _products(row, frame):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _solve(row, frame, table):  # type: ignore[no-untyped-def]
+def _solve(row, frame):  # type: ignore[no-untyped-def]
     """Run a row of gesv, potrf or trsm; return 0 if a matrix has no result."""
-    kind, function, batch = _field(row, 0), int64_at(table + 8 * _field(row, 1)), _field(row, 2)
-    info = frame + 32
-    if kind == _GESV:
-        a, pivots = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
-        x = _address(frame, _field(row, 8))
-        return call8(
-            int64_at(table + _DO_SOLVE), (function, batch, row + 24, _field(row, 5), a, pivots, x, info)
-        )
-    if kind == _POTRF:
-        x = _address(frame, _field(row, 6))
-        return call7(
-            int64_at(table + _DO_CHOLESKY), (function, batch, row + 24, row + 32, _field(row, 5), x, info)
-        )
-    a, x = _address(frame, _field(row, 10)), _address(frame, _field(row, 11))
-    return call7(
-        int64_at(table + _DO_TRIANGULAR_SOLVE),
-        (function, batch, row + 24, _field(row, 8), _field(row, 9), a, x),
-    )
+    if _field(row, 0) == _GESV:  # in the registers of this thread
+        set_int64(frame, _address(frame, _field(row, 6)))
+    if _threads_for_systems(row) == 1:
+        return _systems(row, frame, 0, _field(row, 2))
+    table = _field(frame, FUNCTIONS)
+    threads = _one_thread_of_blas(table)
+    is_done = _shared(row, frame)
+    _threads_of_blas(table, threads)
+    return is_done
 
 
 @inner
 def _gufunc(row, frame):  # type: ignore[no-untyped-def]
-    """Run the loop of a generalised ufunc; return 0 if it stops for a matrix without result."""
-    table, code, function = _field(frame, FUNCTIONS), _field(frame, CODE), 8 * _field(row, 1)
-    for k in range(_field(row, 2)):
-        set_int64(frame + 8 * k, _address(frame, _field(row, 6 + k)))
-    call1(int64_at(table + _CLEAR_FLAG), (_INVALID,))  # loops heed what is left of earlier ones
-    data = int64_at(_field(frame, DATA) + function)
-    call4(int64_at(table + function), (frame, code + 8 * _field(row, 4), code + 8 * _field(row, 5), data))
-    if not _field(row, 3):
-        return 1
-    return (call1(int64_at(table + _TEST_FLAG), (_INVALID,)) & _INVALID) ^ 1
+    """Run a portion of a generalised ufunc; return 0 if some is left, or a matrix has no result."""
+    if _field(row, 14) > 1 or _field(frame, DONE):
+        return _shared(row, frame)
+    count = int64_at(_field(frame, CODE) + 8 * _field(row, 4))
+    return _matrices(row, frame, 0, count) if _field(row, 15) == count else _shared(row, frame)
 
 
 @inner
@@ -511,6 +593,8 @@ def run(frame, at):  # type: ignore[no-untyped-def]
         elif kind == _SCALAR:
             x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
+        elif kind == _SCALARS:
+            call3(int64_at(table + _DO_SCALARS), (frame, code + 8 * _field(row, 2), _field(row, 1)))
         elif kind == _BLOCKS:
             if not _shared(row, frame):
                 return at
@@ -564,7 +648,7 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             x, out = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call3(int64_at(table + _DO_MOVE), (out, x, _field(row, 1)))
         elif kind == _GESV or kind == _POTRF or kind == _TRSM:  # noqa: SIM109
-            if not _solve(row, frame, table):
+            if not _solve(row, frame):
                 return at
         elif kind == _GUFUNC:
             if not _gufunc(row, frame):

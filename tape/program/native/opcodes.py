@@ -28,7 +28,9 @@ THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE
 DONE = 23
 # Where the addresses of the frames of the bodies of loops are.
 BODIES = 24
-SLOTS = 25
+# What a thread writes the lengths for a loop of a generalised ufunc to: matrices, and core dimensions.
+LENGTHS, MOST_DIMENSIONS = 25, 5
+SLOTS = LENGTHS + 1 + MOST_DIMENSIONS
 BY_FLAG, BY_COUNT, BY_COUNT_BACK = 1, 2, 3  # how a loop ends: see its row
 BETWEEN_STEPS = -1  # in AT of such a frame: the machine has paused before the next step
 PLACE_BYTES = 64  # of what a thread is started with
@@ -45,7 +47,7 @@ KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
-    "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept",
+    "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
     "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """The first entries of the table of functions."""
@@ -60,6 +62,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "blocks": ("rows", "count", "block", "portion"),
     # the rest
     "scalar": ("kind", "x", "y", "out"),
+    "scalars": ("count", "entries"),  # many of them: its table has the fields of each
     "fold": ("kind", "dtype", "before", "reduced", "after", "x", "out"),
     "copy": ("bytes", "x", "out"),
     "store": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
@@ -68,7 +71,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "gemm": (
         "function", "stack", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta", "a", "b", "c",
     ),
-    "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x"),
+    # threads: on how many at most it is worth to share it
+    "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x", "threads"),
     "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),
     "scatter_add": ("dtype", "length", "row", "count", "before", "total", "index", "x"),
     "ravel_index": ("count", "length", "wraps", "so_far", "index", "out"),
@@ -79,13 +83,17 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "numpy_fold": ("function", "before", "reduced", "after", "itemsize", "start", "x", "out"),
     "numpy_matmul": ("function", "stack", "a", "b", "out"),
     "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
-    "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),
+    "potrf": ("function", "batch", "n", "letter", "itemsize", "x", "threads"),
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
+        "threads",
     ),
     # of tape.program.native.gufuncs; the lengths begin with the number of matrices, the strides with those
     # from one to the next; it stops for a matrix without result (stops is 1), or does not
-    "gufunc": ("function", "arguments", "stops", "lengths", "strides", "a", "b", "c", "d", "e", "f", "g"),
+    "gufunc": (
+        "function", "arguments", "stops", "lengths", "strides", "a", "b", "c", "d", "e", "f", "g",
+        "dimensions", "threads", "portion",
+    ),
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
     # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the

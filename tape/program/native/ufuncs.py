@@ -15,10 +15,9 @@ import numpy as np
 
 from tape.kernels import normal
 from tape.kernels.availability import Unavailable
-from tape.kernels.normal import LOOPS
 from tape.ops.nn.bodies import Arrays
 from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, narrowed, ufunc_named
-from tape.program.native.code import native
+from tape.program.native.code import UFUNC_GROUPS, native
 
 _UFUNCS = """
     absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
@@ -33,6 +32,7 @@ _UFUNCS = """
 _FROM_LOOPS = 1  # where the function is in the table: see numpy/__ufunc_api.h
 _NO_IDENTITY = -1  # PyUFunc_None
 _alive: list[Any] = []  # what the ufuncs refer to
+_GROUP_OF = {name: group for group, loops in UFUNC_GROUPS.items() for name in loops}
 
 
 class _Ufuncs(dict[str, Any]):
@@ -41,20 +41,20 @@ class _Ufuncs(dict[str, Any]):
     def __getitem__(self, name: str) -> np.ufunc:
         found = super().__getitem__(name)
         if found is None:
-            find = own_ufunc if name in LOOPS else ufunc_named
+            find = own_ufunc if name in _GROUP_OF else ufunc_named
             found = self[name] = find(name.removeprefix(PREFIX))
         return found
 
 
 UFUNCS = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
 """Elementwise instructions that are a ufunc."""
-UFUNCS.update(dict.fromkeys(LOOPS))
+UFUNCS.update(dict.fromkeys(_GROUP_OF))
 UFUNCS.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
 
 
 @cache
 def own_ufunc(name: str) -> np.ufunc:
-    """Return a ufunc of one operand, a key of `tape.kernels.normal.LOOPS`; it is compiled if necessary.
+    """Return a ufunc of one operand, one of `UFUNC_GROUPS`; it is compiled if necessary.
 
     Raises
     ------
@@ -71,8 +71,9 @@ def own_ufunc(name: str) -> np.ufunc:
     >>> normal_cdf.types
     ['f->f', 'd->d']
     """
-    chars = tuple(LOOPS[name])
-    addresses = [native("ufuncs").addresses[f"{name} {char}->{char}"] for char in chars]
+    group = _GROUP_OF[name]
+    chars = tuple(UFUNC_GROUPS[group][name])
+    addresses = [native(group).addresses[f"{name} {char}->{char}"] for char in chars]
     loops = (ctypes.c_void_p * len(chars))(*addresses)
     data = (ctypes.c_void_p * len(chars))()
     kinds = bytes([np.dtype(char).num for char in chars for _ in range(2)])
@@ -103,5 +104,5 @@ def _called(name: str, x: Any) -> Any:
     return narrowed(function(x), (x,))
 
 
-for _name in LOOPS:
+for _name in normal.LOOPS:
     setattr(Arrays, _name, staticmethod(partial(_called, _name)))

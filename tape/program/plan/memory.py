@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _NEAR_BYTES = 24576
 """How much of the L1 cache the registers of a group may take."""
+_CELL, _CELLS = 8, ALIGNMENT
+"""Bytes of a single number, and of what is divided among several."""
 
 
 def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
@@ -284,16 +286,22 @@ def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instr
 
 
 class _Arena:
-    """An allocator: best fit, neighbours that are free are merged."""
+    """An allocator: best fit, neighbours that are free are merged. Single numbers share what is aligned."""
 
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []  # size and offset, the smallest first
         self._sizes: dict[int, int] = {}  # of free parts, by where they begin
         self._starts: dict[int, int] = {}  # of free parts, by where they end
+        self._cells: list[int] = []  # that are free, for single numbers
 
     def take(self, size: int) -> int:
         """Allocate, and return the offset: of the smallest free part that is large enough."""
+        if size <= _CELL:
+            if not self._cells:
+                start = self.take(_CELLS)
+                self._cells = list(range(start + _CELLS - _CELL, start - 1, -_CELL))
+            return self._cells.pop()
         size = size + -size % ALIGNMENT or ALIGNMENT
         k = bisect_left(self._free, (size, 0))
         if k < len(self._free):
@@ -311,6 +319,9 @@ class _Arena:
 
     def give(self, offset: int, size: int) -> None:
         """Free a part, and merge it with free neighbours."""
+        if size <= _CELL:
+            self._cells.append(offset)
+            return
         size = size + -size % ALIGNMENT or ALIGNMENT
         behind = self._sizes.get(offset + size)
         if behind is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.kernels.scalars import SCALARS
 from tape.program.collector import collector_paused
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
@@ -30,6 +31,8 @@ from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_con
 
 Shape = tuple[int, ...]
 
+_WINDOW = 2048
+_DOUBLE = np.dtype(np.float64)
 _GROUPED_BYTES = 16384
 """Elementwise results above this size are computed in blocks."""
 
@@ -119,6 +122,7 @@ class _Planner:
         result.inputs = self.inputs
         self._name_slots()
         self._group()
+        self._sort_scalars()
         lifetimes = Lifetimes(result, self.layouts)
         if self.donated and self._donate(lifetimes):
             lifetimes = Lifetimes(result, self.layouts)
@@ -292,6 +296,37 @@ class _Planner:
         if ready[operand] < at:
             return True
         return ready[operand] == at and self.layouts[operand].root == operand
+
+    def _sort_scalars(self) -> None:
+        """Put steps of the same operation on single numbers side by side, as far as their operands allow.
+
+        Finding out what to do next takes longer than to do it, unless it is what was done before. No more
+        than `_WINDOW` steps change places, so that few more values are alive at a time.
+        """
+        steps, at = self.result.steps, 0
+        while at < len(steps):
+            stop = at
+            while stop < min(at + _WINDOW, len(steps)) and self._is_scalar(steps[stop]):
+                stop += 1
+            if stop > at + 2:
+                steps[at:stop] = self._by_level(steps[at:stop])
+            at = max(stop, at + 1)
+
+    def _is_scalar(self, step: Step) -> bool:
+        instruction = self.instructions[step.members[0]]
+        return not instruction.shape and instruction.op in SCALARS and instruction.dtype == _DOUBLE
+
+    def _by_level(self, steps: list[Step]) -> list[Step]:
+        """Return steps by the length of the longest chain that leads to each, and by operation."""
+        levels: dict[int, int] = {}
+        keys: list[tuple[int, str]] = []
+        for step in steps:
+            (id,) = step.members
+            instruction = self.instructions[id]
+            level = 1 + max([levels.get(self.layouts[x].root, -1) for x in instruction.operands])
+            levels[id] = level
+            keys.append((level, instruction.op))
+        return [steps[k] for k in sorted(range(len(steps)), key=keys.__getitem__)]
 
     # ---- states of loops -------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ class Explanation:
             yield "recorded", f"{effects['recorded']} nodes, {effects['needed']} of them needed"
             gone = ", ".join(
                 f"{effects[name]} {name}"
-                for name in ("merged", "folded", "simplified", "dropped", "contracted")
+                for name in ("merged", "folded", "simplified", "dropped", "contracted", "tiled")
                 if effects[name]
             )
             yield "lowered", f"to {effects['lowered']} instructions{', less ' if gone else ''}{gone}"

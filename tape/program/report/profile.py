@@ -132,7 +132,7 @@ def _lines(timings: Sequence[Timing], margin: str) -> Iterator[tuple[str, float,
     for timing in timings:
         took = ("~" if timing.is_share else "") + _took(timing.seconds)
         times = f"{timing.steps:,}x" if timing.steps > 1 else ""
-        name, text = "", f"{len(timing.ids)} in blocks:"
+        name, text = "", f"{len(timing.ids)} {'in blocks:' if timing.parts else 'on single numbers'}"
         if len(timing.ids) < 2:
             (name,), (text,) = timing.names, timing.text
         yield took, timing.seconds, times, f"{margin}{name}", text
@@ -202,7 +202,7 @@ def _timing(routine: Routine, names: Names, part: Part, steps: int, seconds: flo
     if not rows or routine.code[rows.start * WIDTH] == _PAUSE:
         text = "a pause for signals" if rows else "from step to step"
         return Timing((), ("",), (text,), rows, seconds, is_share=is_share, steps=steps)
-    ids = tuple(dict.fromkeys(origins[at] for at in rows))
+    ids = tuple(dict.fromkeys(id for at in rows for id in routine.joined.get(at, (origins[at],))))
     inside, names_inside, times = routine, names, steps
     if part.parts and routine.code[rows.start * WIDTH] == _LOOP:
         inside = routine.bodies[int(routine.code[rows.start * WIDTH + 1])]

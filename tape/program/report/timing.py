@@ -194,7 +194,8 @@ def _averaged(program: Program, segments: Sequence[range], apart: Sequence[float
     alike: dict[Any, list[float]] = defaultdict(list)
     for rows, seconds in zip(segments, apart, strict=True):
         instruction = instructions[program.origins[rows.start]]
-        kinds.append((instruction.op, instruction.shape, instruction.dtype, len(rows)))
+        joined = len(program.joined.get(rows.start, ()))
+        kinds.append((instruction.op, instruction.shape, instruction.dtype, len(rows), joined))
         if seconds < _ALONE:
             alike[kinds[-1]].append(seconds)
     average = {kind: max(_LEAST, float(np.mean(found))) for kind, found in alike.items()}

@@ -26,12 +26,15 @@ from tape.program.runtime.writer import Writer, rounded
 
 _TABLES = {
     opcode(name): [
-        1 + fields.index(field) for field in ("lengths", "strides", "parameters", "stack") if field in fields
+        1 + fields.index(field)
+        for field in ("lengths", "strides", "parameters", "stack", "entries")
+        if field in fields
     ]
     for name, fields in FIELDS.items()
 }
 """Positions in a row of the fields that refer to tables."""
-_SCALAR = opcode("scalar")
+_SCALAR, _SCALARS = opcode("scalar"), opcode("scalars")
+_FEW_SCALARS = 2  # are not worth a row with a table
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 _DOUBLE = np.dtype(np.float64)
 
@@ -55,12 +58,15 @@ class Encoded:
     rows : int
         How many rows.
     origins : list of int
-        The instruction of the plan that each row belongs to.
+        The instruction of the plan that each row belongs to, the first one if there are several.
+    joined : dict of int to list of int
+        All instructions of rows that belong to several.
     """
 
     code: np.ndarray
     rows: int
     origins: list[int]
+    joined: dict[int, list[int]]
 
 
 @collector_paused()
@@ -89,6 +95,7 @@ class _Encoder(Writer):
         self._heads: dict[Any, list[int]] = {}
         self._spare = 0  # the next free byte of the registers
         self._width = 0  # of a register in the group that is being encoded
+        self.joined: dict[int, list[int]] = {}
 
     def encode(self) -> Encoded:
         instructions, since_pause = self.plan.instructions, 0.0
@@ -98,6 +105,7 @@ class _Encoder(Writer):
             if is_due(since_pause):
                 self.emit("pause")
                 since_pause = 0.0
+        self._join_scalars()
         count = len(self.rows)
         code = np.zeros(count * WIDTH + len(self.tables), np.int64)
         for k, row in enumerate(self.rows):
@@ -105,7 +113,27 @@ class _Encoder(Writer):
                 row[field] += count * WIDTH
             _ROWS[len(row)].pack_into(code.data, 8 * k * WIDTH, *row)
         code[count * WIDTH :] = self.tables
-        return Encoded(code, count, self.origins)
+        return Encoded(code, count, self.origins, self.joined)
+
+    def _join_scalars(self) -> None:
+        """Make one row of neighbours that compute with single numbers: entries of its table are shorter."""
+        rows, origins = self.rows, self.origins
+        self.rows, self.origins = [], []
+        at = 0
+        while at < len(rows):
+            stop = at
+            while stop < len(rows) and rows[stop][0] == _SCALAR:
+                stop += 1
+            if stop - at < _FEW_SCALARS:
+                stop = max(stop, at + 1)
+                self.rows += rows[at:stop]
+                self.origins += origins[at:stop]
+            else:
+                self.joined[len(self.rows)] = origins[at:stop]
+                self.rows.append([_SCALARS, stop - at, len(self.tables)])
+                self.origins.append(origins[at])
+                self.tables += [number for row in rows[at:stop] for number in row[1:]]
+            at = stop
 
     def _step(self, step: Step) -> None:
         instructions = self.plan.instructions

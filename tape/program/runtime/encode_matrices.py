@@ -6,12 +6,15 @@ import struct
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from tape.kernels import matrices
 from tape.kernels.availability import Unavailable
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.registry import needs_of
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import Block
-from tape.program.native.functions import blas_number, gufunc_number, matmul_number
-from tape.program.native.gufuncs import GUFUNCS, MOST_ARGUMENTS, layout_of, strides_of
-from tape.program.native.opcodes import ARENA, REGISTERS, packed
+from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
+from tape.program.native.gufuncs import GUFUNCS, LINALG, MOST_ARGUMENTS, layout_of, strides_of
+from tape.program.native.opcodes import ARENA, REGISTERS, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import broadcast_strides
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
@@ -20,15 +23,17 @@ __all__ = ["cholesky", "matmul", "matmul_add", "numpy_matmul", "solve", "triangu
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
-    """Multiply, by gemm."""
-    _product(w, id, instruction, instruction.operands, 0.0)
+    """Multiply, in tiles or by gemm."""
+    if not _in_tiles(w, id, instruction, instruction.operands):
+        _product(w, id, instruction, instruction.operands, 0.0)
 
 
 def matmul_add(w: Writer, id: int, instruction: Instruction) -> None:
     """Multiply, and add to the total."""
     total, *factors = instruction.operands
-    w.copy_to(total, instruction, w.at(id))
-    _product(w, id, instruction, factors, 1.0)
+    if not _in_tiles(w, id, instruction, factors, total):
+        w.copy_to(total, instruction, w.at(id))
+        _product(w, id, instruction, factors, 1.0)
 
 
 def numpy_matmul(w: Writer, id: int, instruction: Instruction) -> None:
@@ -49,6 +54,59 @@ def numpy_matmul(w: Writer, id: int, instruction: Instruction) -> None:
         "numpy_matmul", function=function, stack=w.table([*lengths, *steps, *matrices]), a=w.at(a), b=w.at(b),
         out=w.at(id),
     )  # fmt: skip
+
+
+def _in_tiles(
+    w: Writer, id: int, instruction: Instruction, factors: Sequence[int], total: int | None = None
+) -> bool:
+    """Write a product that a kernel of `tape.kernels.matrices` computes, if it is faster; return whether."""
+    *stack, m, n = instruction.shape
+    inner = w.plan.instructions[factors[0]].shape[-1]
+    width = instruction.dtype.itemsize
+    is_turned = w.place(factors[1]).strides[-1] != width
+    is_added = total is not None and w.at(total) != w.at(id)
+    if not matrices.are_worth(m, n, inner, is_turned, is_added):
+        return False
+    missing = (1,) * (2 - len(stack))
+    strides = [_steps(w, x, instruction.shape[:-2]) for x in (*factors, id)]
+    adds = matrices.NOTHING
+    if total is not None:
+        of_total = w.plan.instructions[total]
+        wide = broadcast_strides(of_total.shape, w.place(total).strides, instruction.shape)
+        steps = [*(0,) * len(missing), *wide]
+        adds = matrices.APART if is_added and steps[-1] in (0, width) else matrices.IN_PLACE
+        strides += [steps] if adds == matrices.APART else []
+    if any(step < 0 or step % width for steps in strides for step in steps):
+        return False
+    parameters = matrices.product_parameters(
+        (*missing, *stack, m, n, inner), instruction.attrs[0] if instruction.attrs else 1.0, adds,
+        *[[step // width for step in steps] for steps in strides],
+    )  # fmt: skip
+    name = "product_of_doubles" if width == 8 else "product_of_singles"
+    try:
+        needs = needs_of(name, parameters)
+    except ValueError:  # a result in another order, or lengths that are too large
+        return False
+    if adds == matrices.IN_PLACE:
+        assert total is not None
+        w.copy_to(total, instruction, w.at(id))
+    w.reserve(needs.workspace * width)
+    time = nanoseconds(w.plan.instructions, id)
+    z = w.at(total) if adds == matrices.APART and total is not None else packed(ARENA, 0)
+    w.emit(
+        "kernel", kernel=kernel_number(name), blas=0, dtype=DTYPE_CODES[instruction.dtype],
+        parameters=w.table(parameters), tasks=needs.tasks,
+        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=w.at(factors[0]),
+        y=w.at(factors[1]), z=z, out=w.at(id), portion=portion(needs.tasks, time),
+    )  # fmt: skip
+    return True
+
+
+def _steps(w: Writer, id: int, lengths: tuple[int, ...]) -> list[int]:
+    """Return the strides of a stack of matrices, the two of the stack first."""
+    shape, strides = w.plan.instructions[id].shape, w.place(id).strides
+    outer = broadcast_strides(shape[:-2], strides[:-2], lengths)
+    return [*(0,) * (2 - len(lengths)), *outer, *strides[-2:]]
 
 
 def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int], beta: float) -> None:
@@ -112,6 +170,7 @@ def solve(w: Writer, id: int, instruction: Instruction) -> None:
     w.emit(
         "gesv", function=_lapack("gesv", width), batch=batch, n=n, columns=columns, itemsize=width,
         a=packed(REGISTERS, 0), pivots=packed(REGISTERS, size), x=w.at(id),
+        threads=_threads_for_systems(batch, n, n * n * (0.7 * n + 2 * columns)),
     )  # fmt: skip
 
 
@@ -120,9 +179,10 @@ def cholesky(w: Writer, id: int, instruction: Instruction) -> None:
     (a,), (is_upper,) = instruction.operands, instruction.attrs
     width, n = instruction.dtype.itemsize, instruction.shape[-1]
     w.copy_to(a, instruction, w.at(id))
+    batch = instruction.size // n**2
     w.emit(
-        "potrf", function=_lapack("potrf", width), batch=instruction.size // n**2, n=n,
-        letter=ord("L" if is_upper else "U"), itemsize=width, x=w.at(id),
+        "potrf", function=_lapack("potrf", width), batch=batch, n=n, letter=ord("L" if is_upper else "U"),
+        itemsize=width, x=w.at(id), threads=_threads_for_systems(batch, n, n**3 / 3),
     )  # fmt: skip
 
 
@@ -140,16 +200,17 @@ def triangular_solve(w: Writer, id: int, instruction: Instruction) -> None:
         + "NU"[is_unit]
     )
     w.copy_to(b, instruction, w.at(id))
+    batch = instruction.size // (columns * n)
     w.emit(
-        "trsm", function=_lapack("trsm", width), batch=instruction.size // (columns * n), n=n,
+        "trsm", function=_lapack("trsm", width), batch=batch, n=n,
         columns=columns, lda=leading, letters=int.from_bytes(letters.encode(), "little"),
         alpha=_bits(1.0, width), itemsize=width, stride_a=_batch_stride(w, a), a=w.at(a),
-        x=w.at(id),
+        x=w.at(id), threads=_threads_for_systems(batch, n, n * n * columns),
     )  # fmt: skip
 
 
 def gufunc(w: Writer, id: int, instruction: Instruction) -> None:
-    """Call the loop of a generalised ufunc, for a portion of the matrices at a time."""
+    """Call the loop of a generalised ufunc."""
     name, instructions = instruction.op, w.plan.instructions
     operands = [instructions[x] for x in instruction.operands]
     chars = "".join([x.dtype.char for x in operands])
@@ -164,17 +225,40 @@ def gufunc(w: Writer, id: int, instruction: Instruction) -> None:
         at[0] = w.at(id)
     strides = strides_of(name, layout.types, layout.lengths, layout.is_stacked)
     count = prod(layout.stack)
-    some = portion(count, nanoseconds(instructions, id))
-    for start in range(0, count, some):
-        if start:
-            w.emit("pause")
-        lengths = [min(some, count - start), *layout.lengths.values()]
-        here = [x + start * step for x, step in zip(at, strides, strict=False)]
-        here += [packed(ARENA, 0)] * (MOST_ARGUMENTS - len(at))
-        w.emit(
-            "gufunc", function=number, arguments=len(at), stops=int(GUFUNCS[name].failure is not None),
-            lengths=w.table(lengths), strides=w.table(strides), **dict(zip("abcdefg", here, strict=True)),
-        )  # fmt: skip
+    at += [packed(ARENA, 0)] * (MOST_ARGUMENTS - len(at))
+    of = GUFUNCS[name]
+    is_lapack = of.module == LINALG
+    rows, most = max(layout.lengths.values(), default=1), _MOST_ROWS if name in _BY_LU else _FEW_ROWS
+    can_share = not is_lapack or rows <= most
+    w.emit(
+        "gufunc", function=number, arguments=len(of.operands + of.results), stops=int(of.failure is not None),
+        lengths=w.table([count, *layout.lengths.values()]), strides=w.table(strides),
+        **dict(zip("abcdefg", at, strict=True)), dimensions=len(layout.lengths),
+        threads=_threads(count, of.flops(layout.lengths)) if can_share else 1,
+        portion=portion(count, nanoseconds(instructions, id)),
+    )  # fmt: skip
+
+
+_MOST_ROWS, _FEW_ROWS = 63, 25
+"""Rows of matrices up to which OpenBLAS uses no threads of its own: in LU factorizations, and in all others.
+
+Of larger ones a stack is left to these: threads that wait for each other's take many times as long, and with
+fewer of them results might not be NumPy's to the last bit."""
+_BY_LU = frozenset(["det", "slogdet", "inv"])
+_CALL, _FLOP = 500, 0.2
+"""Nanoseconds of a call to LAPACK, and of an operation of arithmetic in it."""
+_WORTH_A_THREAD = 40_000
+"""Nanoseconds of work: about twice what starting a thread takes."""
+
+
+def _threads(batch: int, flops: float) -> int:
+    """Return on how many threads it is worth to share a stack of matrices, of so much arithmetic each."""
+    return max(1, min(batch, int(batch * (_CALL + _FLOP * flops) / _WORTH_A_THREAD)))
+
+
+def _threads_for_systems(batch: int, n: int, flops: float) -> int:
+    """Return the same for functions of LAPACK and BLAS themselves, which the machine keeps to one thread."""
+    return _threads(batch, flops) if n <= _MOST_ROWS else 1
 
 
 def _batch_stride(w: Writer, id: int) -> int:

@@ -9,36 +9,19 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tape import errors
 from tape.program.native.opcodes import FIELDS, OFFSET_BITS, OFFSET_MASK
+from tape.program.runtime.slots import Slot
 
 Column = np.ndarray[Any, np.dtype[Any]]
 
 ADVICE = "The program is damaged: record it or load it again"
 
 _POSITIONS = {name: {field: 1 + k for k, field in enumerate(fields)} for name, fields in FIELDS.items()}
-
-
-class Slot(NamedTuple):
-    """A region of memory that operands lie in.
-
-    Attributes
-    ----------
-    size : int
-        In bytes.
-    alignment : int
-        In bytes: its address is a multiple of that.
-    is_writable : bool
-        Whether rows may write to it.
-    """
-
-    size: int
-    alignment: int
-    is_writable: bool
 
 
 class Rows:

@@ -13,7 +13,8 @@ from tape.program.ir.instructions import IR
 from tape.program.native.functions import prepare
 from tape.program.plan.planner import plan
 from tape.program.runtime.encode import encode
-from tape.program.runtime.verify import Body, slots_of, verify
+from tape.program.runtime.slots import Body, slots_of
+from tape.program.runtime.verify import verify
 
 
 class Routine:
@@ -37,7 +38,9 @@ class Routine:
     rows : int
         How many rows; none where compiled code cannot run.
     origins : list of int
-        The instruction of the plan that each row belongs to.
+        The instruction of the plan that each row belongs to, the first one if there are several.
+    joined : dict of int to list of int
+        All instructions of rows that belong to several.
     bodies : list of Routine
         Those of the loops, in the order of their instructions.
     literals : numpy.ndarray
@@ -63,6 +66,7 @@ class Routine:
     def _encode(self, loops: list[int]) -> None:
         """Encode and verify."""
         self.code, self.rows, self.origins = np.zeros(0, np.int64), 0, []
+        self.joined: dict[int, list[int]] = {}
         self._call: Any = None
         try:
             call = prepare().call
@@ -70,6 +74,7 @@ class Routine:
         except Unavailable:
             return
         self.code, self.rows, self.origins = encoded.code, encoded.rows, encoded.origins
+        self.joined = encoded.joined
         callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
         bodies = [Body.of(body.plan) for body in self.bodies]
         verify(self.code, self.rows, slots_of(self.plan), callbacks, bodies)

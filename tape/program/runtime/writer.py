@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from tape.kernels.scalars import SCALARS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
@@ -100,12 +103,18 @@ class Writer:
         source = self.plan.instructions[x]
         if not source.size:
             return
-        lengths, steps = collapsed(source.shape, strides)
         place = self.place(id)
+        out = packed(place.slot, place.offset + offset)
+        if source.size == 1 and source.dtype == np.float64 and not offset % 8:
+            add = name == "add_store"
+            kind = SCALARS["add" if add else "positive"]
+            self.emit("scalar", kind=kind, x=self.at(x), y=out if add else self.at(x), out=out)
+            return
+        lengths, steps = collapsed(source.shape, strides)
         fields: dict[str, int] = {"itemsize" if name == "store" else "dtype": kind}
         self.emit(
             name, **fields, count=source.size, ndim=len(lengths), lengths=self.table(lengths),
-            strides=self.table(steps), x=self.at(x), out=packed(place.slot, place.offset + offset),
+            strides=self.table(steps), x=self.at(x), out=out,
         )  # fmt: skip
 
     def reserve(self, size: int) -> None:

@@ -1,0 +1,165 @@
+"""Reading a few elements along an axis before they are computed, rather than all of them and then a few.
+
+Each element of an elementwise instruction, of a product or of a reduction over other axes depends on the same
+place along an axis: what is not read of a result need not be computed. Where nothing but `take` reads a
+value, by indices that are shorter together than the axis, they move towards the operands, as far as nothing
+else reads what is in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import ELEMENTWISE, VIEWS
+
+__all__ = ["sink_takes"]
+
+_DEPTH = 100  # instructions that one moves through
+_WORTH_IT = 1024
+"""Elements that need not be computed, less those that are read in other places instead."""
+
+Shape = tuple[int, ...]
+
+
+def sink_takes(ir: IR) -> int:
+    """Move reading by an index towards the operands of what it reads.
+
+    Parameters
+    ----------
+    ir : IR
+        Changed in place; dead instructions stay in it.
+
+    Returns
+    -------
+    int
+        Number of instructions added.
+    """
+    if all(of.op != "take" for of in ir.instructions):
+        return 0
+    sinking = _Sinking(ir)
+    sinking.run()
+    added = len(sinking.new) - len(ir.instructions)
+    ir.instructions = sinking.new
+    ir.inputs = [None if id is None else sinking.place[id] for id in ir.inputs]
+    ir.outputs = [sinking.place[id] for id in ir.outputs]
+    return added
+
+
+class _Sinking:
+    def __init__(self, ir: IR) -> None:
+        self.old, self.uses = ir.instructions, ir.uses()
+        self.new: list[Instruction] = []
+        self.place: list[int] = []
+        self.takes: dict[tuple[int, int], list[Instruction]] = {}  # by what they read, and the axis
+        for of in self.old:
+            if of.op == "take":
+                self.takes.setdefault((of.operands[0], of.attrs[0]), []).append(of)
+
+    def run(self) -> None:
+        for of in self.old:
+            if of.op != "take" or not self._is_sunk(of):
+                self.place.append(len(self.new))
+                self._push(of, tuple([self.place[x] for x in of.operands]), of.shape)
+
+    def _is_sunk(self, take: Instruction) -> bool:
+        """Move a `take` if that is worth it, as it is then for others of the same value; return whether."""
+        (x, index), (axis,) = take.operands, take.attrs
+        others = self.takes[x, axis]
+        length, read = self.old[x].shape[axis], sum(of.shape[axis] for of in others)
+        if self.uses[x] != len(others) or not 0 < 3 * read <= 2 * length:
+            return False
+        start = len(self.new)
+        self.index, self.count, self.share = self.place[index], take.shape[axis], take.shape[axis] / read
+        self.gain = float(take.size)
+        at = self._taken(x, axis, _DEPTH, len(others))
+        if min(of.shape[axis] for of in others) * self.gain >= _WORTH_IT * self.count:  # so it is for all
+            self.place.append(at)
+            return True
+        del self.new[start:]
+        return False
+
+    def _push(self, of: Instruction, operands: tuple[int, ...], shape: Shape) -> int:
+        self.new.append(Instruction(of.op, operands, of.attrs, shape, of.dtype))
+        return len(self.new) - 1
+
+    def _taken(self, x: int, axis: int, depth: int, uses: int = 1) -> int:
+        """Append the elements of a value that are read along an axis; return where they are."""
+        of = self.old[x]
+        shape = (*of.shape[:axis], self.count, *of.shape[axis + 1 :])
+        axes = _axes_of(self.old, of, axis) if self.uses[x] == uses and depth else None
+        if axes is None:
+            self.gain -= prod(shape)
+            self.new.append(Instruction("take", (self.place[x], self.index), (axis,), shape, of.dtype))
+            return len(self.new) - 1
+        if of.op not in VIEWS:
+            self.gain += of.size * self.share - prod(shape)
+        operands = [
+            self.place[operand] if along is None else self._taken(operand, along, depth - 1)
+            for operand, along in zip(of.operands, axes, strict=True)
+        ]
+        return self._push(of, tuple(operands), shape)
+
+
+def _axes_of(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None] | None:
+    """Return along which axis each operand is read for elements of a result, None for one read as a whole.
+
+    Returns None if elements along this axis do not depend on elements along an axis alone.
+    """
+    if of.op in ELEMENTWISE:
+        return [_aligned(instructions[x], of, axis) for x in of.operands]
+    rule = _RULES.get(of.op)
+    return None if rule is None else rule(instructions, of, axis)
+
+
+def _aligned(x: Instruction, of: Instruction, axis: int) -> int | None:
+    """Return the axis of an operand that broadcasts, None if it has one element for all."""
+    k = axis - len(of.shape) + len(x.shape)
+    return k if k >= 0 and x.shape[k] == of.shape[axis] else None
+
+
+def _of_transpose(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None]:
+    return [of.attrs[0][axis]]
+
+
+def _of_broadcast(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None]:
+    return [_aligned(instructions[of.operands[0]], of, axis)]
+
+
+def _of_reshape(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None] | None:
+    x, before = instructions[of.operands[0]], prod(of.shape[:axis])
+    for k, length in enumerate(x.shape):
+        if length == of.shape[axis] and prod(x.shape[:k]) == before:
+            return [k]
+    return None
+
+
+def _of_reduction(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None]:
+    first, count = of.attrs[1][0], len(of.attrs[1])
+    return [axis if axis < first else axis + count] * len(of.operands)
+
+
+def _of_matmul(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None]:
+    a, b = (instructions[x] for x in of.operands)
+    ndim = len(of.shape)
+    if axis == ndim - 1:
+        return [None, len(b.shape) - 1]
+    if axis == ndim - 2:
+        return [len(a.shape) - 2, None]
+    return [_aligned(a, of, axis), _aligned(b, of, axis)]
+
+
+def _of_concatenate(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None] | None:
+    return None if of.attrs[0] == axis else [axis] * len(of.operands)
+
+
+_RULES: dict[str, Callable[[list[Instruction], Instruction, int], list[int | None] | None]] = {
+    "transpose": _of_transpose,
+    "broadcast": _of_broadcast,
+    "reshape": _of_reshape,
+    "fold": _of_reduction,
+    "sum_product": _of_reduction,
+    "matmul": _of_matmul,
+    "concatenate": _of_concatenate,
+}
