@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core import batch_rules, series
+from tape.core import batch_rules, pattern_rules, series
 from tape.core.node import Handle
 from tape.core.op import Op
+from tape.core.pattern_rules import PatternRule
 from tape.core.record import recorder_of
 from tape.kernels.fused import fused
 
@@ -24,6 +25,7 @@ def elementwise(
     numpy: Callable[..., Any] | None = None,
     doc: str | None = None,
     view: Callable[..., Any] | None = None,
+    pattern: PatternRule = pattern_rules.elementwise,
 ) -> Callable[..., Any]:
     """Declare an elementwise operation, with broadcasting.
 
@@ -36,7 +38,7 @@ def elementwise(
         or an adjoint of the result) times the partial derivative; None for an operand without one.
         Rules are written with operations. What a rule adds to an operand is summed over the axes
         that were broadcast. No rules at all, or none but None: the derivative is zero almost everywhere.
-    taylor, lower, name, numpy, doc, view
+    taylor, lower, name, numpy, doc, view, pattern
         As for `Op`; a ufunc is its own ``lower`` rule.
 
     Returns
@@ -69,6 +71,7 @@ def elementwise(
         jvp=rules,
         taylor=taylor,
         batch=batch_rules.elementwise,
+        pattern=pattern,
         lower=lower,
         name=name,
         doc=doc,
@@ -79,7 +82,7 @@ def elementwise(
 
 
 def fused_elementwise(body: Callable[[Any, Any], Any], *partials: Any) -> Callable[[Any, Any], Any]:
-    """Elementwise arithmetic of two operands in one pass over plain arrays, one node on a tape.
+    """Elementwise arithmetic of two operands, linear in the first, in one pass; one node on a tape.
 
     Parameters
     ----------
@@ -110,7 +113,12 @@ def fused_elementwise(body: Callable[[Any, Any], Any], *partials: Any) -> Callab
     call = fused(body, otherwise)
     rule = series.of_body(body)
     record = elementwise(
-        call, *partials, taylor=rule, lower=lambda b, x, y: body(x, y), name=body.__name__.strip("_")
+        call,
+        *partials,
+        taylor=rule,
+        lower=lambda b, x, y: body(x, y),
+        name=body.__name__.strip("_"),
+        pattern=pattern_rules.scalings,
     )
     return call
 

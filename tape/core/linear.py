@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.batch_rules import elementwise, lift
 from tape.core.node import plain
 from tape.core.op import Op
@@ -28,6 +29,16 @@ def _batch_broadcast_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str
     return op(lift(operands[0], True, len(attrs["shape"])), shape=(size, *attrs["shape"]))
 
 
+def _pattern_sum_to(
+    sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any
+) -> Any:
+    (x,), shape = operands, attrs["shape"]
+    lead = x.ndim - len(shape)
+    kept = sets.over(x, tuple(range(lead)), False) if lead else x
+    axes = tuple(i for i, length in enumerate(shape) if length == 1 != kept.shape[i])
+    return sets.over(kept, axes, True) if axes else kept
+
+
 def _cast(x: Any, *, dtype: Any) -> Any:
     return (x.real if x.dtype.kind == "c" != dtype.kind else x).astype(dtype)
 
@@ -35,6 +46,7 @@ def _cast(x: Any, *, dtype: Any) -> Any:
 cast: Op = Op(
     _cast,
     name="cast",
+    pattern=pattern_rules.linear,
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
     linear=True,
     batch=elementwise,
@@ -45,6 +57,7 @@ cast: Op = Op(
 sum_to = Op(
     lambda x, *, shape: sum_to_shape(np.asarray(x), shape),
     name="sum_to",
+    pattern=_pattern_sum_to,
     vjp=[lambda g, out, x, shape: broadcast_to(g, shape=x.shape)],
     linear=True,
     batch=_batch_sum_to,
@@ -55,6 +68,7 @@ sum_to = Op(
 broadcast_to: Op = Op(
     lambda x, *, shape: np.broadcast_to(x, shape),
     name="broadcast_to",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
     linear=True,
     view=read_only,
@@ -64,6 +78,10 @@ broadcast_to: Op = Op(
 )
 
 
+def _pattern_part(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    return operands[0][attrs["index"]]
+
+
 def _pull_part(g: Any, out: Any, results: Any, *, index: int) -> Results:
     return Results([g if k == index else None for k in range(len(plain(results)))])
 
@@ -71,6 +89,7 @@ def _pull_part(g: Any, out: Any, results: Any, *, index: int) -> Results:
 part = Op(
     lambda results, *, index: results[index],
     name="part",
+    pattern=_pattern_part,
     vjp=[_pull_part],
     jvp=lambda tangents, out, results, *, index: tangents[0][index],
     taylor=lambda op, out, series, attrs: [

@@ -20,6 +20,7 @@ from tape.core.batch_rules import BatchRule
 from tape.core.interpreter import OPEN, innermost
 from tape.core.node import Call, Handle
 from tape.core.operands import lift_all, plain_operands, tell_places
+from tape.core.pattern_rules import PatternRule
 from tape.core.pulls import make_pull
 from tape.core.results import Results
 from tape.core.rules import complete, push
@@ -85,6 +86,9 @@ class Op:
     batch : callable, optional
         How it runs on a batch of operands at once: see `tape.core.batch_rules`. By default one by one, in
         programs in a loop.
+    pattern : callable, optional
+        Which elements of the operands each element of the result depends on: see `tape.core.pattern_rules`.
+        By default on all.
     lower : callable, optional
         ``lower(b, *operands, **attrs)``: how a `Program` does it, in instructions that the builder ``b``
         makes; see `tape.program.ir.builder`. By default the program calls ``forward``.
@@ -138,6 +142,7 @@ class Op:
         linear: bool = False,
         taylor: TaylorRule | None = None,
         batch: BatchRule | None = None,
+        pattern: PatternRule | None = None,
         lower: Callable[..., Any] | None = None,
         name: str | None = None,
         numpy: Callable[..., Any] | None = None,
@@ -157,6 +162,7 @@ class Op:
         self.jvp = jvp
         self.taylor = taylor
         self.batch = batch
+        self.pattern = pattern
         self.lower = lower
         self.is_constant = False
         self._constant: Op | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.elementwise import elementwise
 from tape.core.linear import cast
 from tape.ops.elementwise.selection import where
@@ -32,6 +32,7 @@ add = elementwise(
     lambda d, out, x, y: d,
     lambda d, out, x, y: d,
     taylor=series.linear,
+    pattern=pattern_rules.linear,
     numpy=np.add,
     doc="``x + y``.",
 )
@@ -42,6 +43,7 @@ subtract = elementwise(
     lambda d, out, x, y: -d,
     name="subtract",
     taylor=series.linear,
+    pattern=pattern_rules.linear,
     numpy=np.subtract,
     doc="``x - y``.",
 )
@@ -52,6 +54,7 @@ multiply = elementwise(
     lambda d, out, x, y: d * x,
     name="multiply",
     taylor=series.multiply,
+    pattern=pattern_rules.products,
     numpy=np.multiply,
     doc="``x * y``.",
 )
@@ -62,6 +65,7 @@ divide = elementwise(
     lambda d, out, x, y: d / -y * out,  # y is often the smaller array, if one is broadcast
     name="divide",
     taylor=series.divide,
+    pattern=pattern_rules.scalings,
     numpy=np.divide,
     doc="``x / y``.",
 )
@@ -72,6 +76,7 @@ negative = elementwise(
     lambda d, out, x: -d,
     name="negative",
     taylor=series.linear,
+    pattern=pattern_rules.linear,
     numpy=np.negative,
     doc="``-x``.",
 )
@@ -81,6 +86,7 @@ positive = elementwise(
     lambda d, out, x: d,
     name="positive",
     taylor=series.linear,
+    pattern=pattern_rules.linear,
     numpy=np.positive,
     doc="``+x``.",
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import batch_rules, series
+from tape.core import batch_rules, pattern_rules, series
 from tape.core.batch_rules import along_axes
 from tape.core.elementwise import elementwise
 from tape.core.node import Handle
@@ -100,6 +100,7 @@ where: Callable[..., Any] = elementwise(
     lambda d, out, condition, x, y: where(condition, 0, d),
     taylor=series.linear,
     lower=lambda b, condition, x, y: b.where(condition, x, y),
+    pattern=pattern_rules.choices,
     name="where",
     numpy=np.where,
     doc="``x`` where ``condition`` holds, else ``y``.",

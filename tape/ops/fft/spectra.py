@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.inspect.costs import Shape, declare_cost, free
@@ -44,6 +45,7 @@ def _lower_resized(b: Any, x: Any, length: int, axis: int) -> Any:
 resized: Op = Op(
     _resized_forward,
     name="resized",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, length, axis: resized(g, length=x.shape[axis], axis=axis)],
     linear=True,
     batch=along_axes,
@@ -100,6 +102,7 @@ def _between_complex(name: str, forward: Any) -> Op:
     op: Op = Op(
         lambda x, *, axis, norm: forward(x, axis=axis, norm=norm),
         name=name,
+        pattern=pattern_rules.along_axis,
         vjp=[lambda g, out, x, axis, norm: op(g, axis=axis, norm=norm)],
         linear=True,
         batch=along_axes,
@@ -140,6 +143,7 @@ def _transform_cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any
 to_half: Op = Op(
     lambda x, *, axis, norm: np.fft.rfft(x, axis=axis, norm=norm),
     name="rfft",
+    pattern=pattern_rules.along_axis,
     vjp=[_rfft_vjp],
     linear=True,
     batch=along_axes,
@@ -149,6 +153,7 @@ to_half: Op = Op(
 from_half: Op = Op(
     lambda x, *, length, axis, norm: np.fft.irfft(x, length, axis, norm),
     name="irfft",
+    pattern=pattern_rules.along_axis,
     vjp=[_irfft_vjp],
     linear=True,
     batch=along_axes,
@@ -169,6 +174,7 @@ def _lower_shift(b: Any, x: Any, axis: tuple[int, ...], *, is_back: bool) -> Any
 shift = Op(
     lambda x, *, axis: np.fft.fftshift(x, axis),
     name="fftshift",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, axis: shift_back(g, axis=axis)],
     linear=True,
     batch=along_axes,
@@ -178,6 +184,7 @@ shift = Op(
 shift_back: Op = Op(
     lambda x, *, axis: np.fft.ifftshift(x, axis),
     name="ifftshift",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, axis: shift(g, axis=axis)],
     linear=True,
     batch=along_axes,

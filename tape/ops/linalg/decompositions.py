@@ -67,13 +67,34 @@ def _pullback_by_factor(t: Any, out: Any, g: Any, factor: Any) -> Any:
 
 
 def _lower_pullback(b: Any, g: Any, factor: Any) -> Any:
+    if g.dtype.kind == "c" or factor.dtype.kind == "c":
+        return _lower_complex_pullback(b, g, factor)
     shape = np.broadcast_shapes(g.shape, factor.shape)
     dtype = np.result_type(g.dtype, factor.dtype)
+    if not prod(shape):
+        return b.broadcast(b.literal(0, dtype), shape)
     operands = [b.broadcast(b.value(x, dtype), shape) for x in (factor, g)]
     return b.kernel("cholesky_pullback", operands, (prod(shape[:-2]), shape[-1]), shape, dtype)
 
 
-# Programs take another way, which has a sixth of the multiplications.
+def _lower_complex_pullback(b: Any, g: Any, factor: Any) -> Any:
+    def turned(x: Any) -> Any:
+        return b.transpose(x, (*range(x.ndim - 2), -1, -2))
+
+    def halved(x: Any) -> Any:
+        assert half.lower is not None
+        return half.lower(b, x, lower=True)
+
+    def divided(x: Any) -> Any:
+        return b.triangular_solve(factor, x, True, True, False)
+
+    left = divided(halved(turned(factor) @ g))
+    # Behind is the inverse of the conjugate.
+    pulled = b.elementwise("conjugate", turned(divided(b.elementwise("conjugate", turned(left)))))
+    return halved(pulled + b.elementwise("conjugate", turned(pulled)))
+
+
+# Programs take another way, of real numbers, which has a sixth of the multiplications.
 _pullback = Op(
     lambda g, factor: _mirrored_adjoint(_pulled(g, factor)[0]),
     name="cholesky_pullback",
@@ -204,11 +225,12 @@ def _qr_shapes(a: Any, *, mode: str) -> Any:
 def _lower_qr(b: Any, a: Any, mode: str) -> Any:
     m, n = a.shape[-2:]
     is_completed = mode == "complete" and m > n
-    overwritten, tau = b.gufunc("qr_r_raw", b.value(a, np.dtype(np.float64)))
+    wide = np.result_type(a.dtype, np.float64)
+    overwritten, tau = b.gufunc("qr_r_raw", b.value(a, wide))
     (q,) = b.gufunc("qr_complete" if is_completed else "qr_reduced", overwritten, tau)
     r = b.read(overwritten, (Ellipsis, slice(q.shape[-1]), slice(None)))
     r = b.where(b.value(np.tri(r.shape[-2], n, -1, dtype=bool)), 0, r)
-    dtype = np.dtype(np.float32 if a.dtype == np.float32 else np.float64)
+    dtype = a.dtype if a.dtype.char in "fF" else wide
     return b.value(q, dtype), b.value(r, dtype)
 
 
@@ -237,8 +259,8 @@ def _independent_forward(r: Any) -> Any:
 def _lower_independent(b: Any, r: Any) -> Any:
     n = r.shape[-1]
     left = b.elementwise("absolute", b.fold("sum", b.where(b.value(np.eye(n, dtype=bool)), r, 0), -2))
-    norms = b.elementwise("sqrt", b.fold("sum", r * r, -2))
-    is_dependent = left <= norms * b.literal(8 * n * np.finfo(r.dtype).eps, r.dtype)
+    norms = b.elementwise("sqrt", b.fold("sum", b.squares(r), -2))
+    is_dependent = left <= norms * b.literal(8 * n * np.finfo(r.dtype).eps, norms.dtype)
     return b.require(r, b.elementwise("logical_not", is_dependent))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,18 +74,19 @@ def _near_null(a: Any, inverted: Any) -> tuple[Any, Any]:
     """Return the singular vectors u, ``(..., n, k)``, and v^H of small singular values.
 
     k is their largest number in any matrix; None if all matrices are well conditioned. Where a matrix has
-    fewer than others, some are zero; u is as long as the matrix is large.
+    fewer than others, some are zero, and all where it is not finite; u is as long as the matrix is large.
     """
 
     def norm(x: Any) -> Any:
         return np.max(np.sum(np.abs(x), axis=-2), axis=-1, initial=0)
 
     condition = norm(a) * norm(inverted)
-    if not a.size or np.all((condition > 0) & (condition < 1e6)):
+    is_finite = np.isfinite(a).all((-2, -1))
+    if not a.size or np.all((condition > 0) & (condition < 1e6) | ~is_finite):
         return a[..., :0], a[..., :0, :]
-    u, s, vh = np.linalg.svd(a)
+    u, s, vh = np.linalg.svd(np.where(is_finite[..., None, None], a, 1))  # which may hang for infinities
     largest = s[..., :1]
-    is_small = s <= 1e-3 * largest
+    is_small = (s <= 1e-3 * largest) & is_finite[..., None]
     start = s.shape[-1] - int(np.max(np.sum(is_small, axis=-1)))
     scale = np.where(largest == 0, 1, largest) * is_small
     return (u * scale[..., None, :])[..., start:], vh[..., start:, :]
@@ -125,6 +127,8 @@ def _lower_cofactors(b: Any, *operands: Any) -> Any:
     """Lower the first way, for matrices that are well conditioned; with others, the program stops."""
     dtype = np.result_type(*[x.dtype for x in operands])
     shape = np.broadcast_shapes(*[x.shape for x in operands])
+    if not prod(shape):
+        return b.broadcast(b.literal(0, dtype), shape)
     a, *directions = [b.broadcast(b.value(x, dtype), shape) for x in operands]
     (inverted,) = b.linalg("inv", a)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import batch_rules, series
+from tape.core import batch_rules, pattern_rules, series
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -62,9 +62,20 @@ def _solving_cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any])
     return 2 * prod(shapes[0]) * shapes[0][-1] // 3 + 2 * prod(out) * shapes[0][-1]
 
 
+@pattern_rules.multilinear
+def pattern_of_solutions(
+    sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any
+) -> Any:
+    """Pattern rule: a column of the solution depends on the whole matrix, and on its own right-hand side."""
+    sides = zip(operands, is_moving, ((-2, -1), -2), strict=True)
+    found = sets.union(*[sets.over(x, axes, True) for x, moves, axes in sides if moves])
+    return np.broadcast_to(found, np.shape(out))
+
+
 _solve: Op = Op(
     _solve_forward,
     name="solve",
+    pattern=pattern_of_solutions,
     taylor=_taylor_solve,
     batch=batch_solve,
     lower=lambda b, x, y: b.solve(x, y),

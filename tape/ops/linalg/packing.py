@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import batch_rules
+from tape.core import batch_rules, pattern_rules
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError, SingularMatrixError
@@ -94,13 +94,19 @@ def _half_forward(x: Any, *, lower: bool) -> Any:
 
 
 def _lower_half(b: Any, x: Any, lower: bool) -> Any:
+    x = x if x.dtype.kind in "fc" else b.cast(x, float)
     weights = _weights(x.shape, lower).astype(x.dtype)
     return b.where(b.value(weights > 0), x, 0) * b.value(weights)
+
+
+def _pattern_half(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    return (np.tril if attrs["lower"] else np.triu)(operands[0])
 
 
 half: Op = Op(
     _half_forward,
     name="half",
+    pattern=_pattern_half,
     batch=stacked,
     lower=_lower_half,
     vjp=[lambda g, out, x, lower: half(g, lower=lower)],
@@ -147,7 +153,7 @@ def _alike_forward(w: Any, moved: Any, *, by_column: bool) -> Any:
 
 def _lower_rounding(b: Any, x: Any, axes: tuple[int, ...]) -> Any:
     largest = b.fold("max", b.elementwise("absolute", x), axes, keepdims=True)
-    return largest * b.literal(8 * x.shape[-1] * np.finfo(x.dtype).eps, x.dtype)
+    return largest * b.literal(8 * x.shape[-1] * np.finfo(x.dtype).eps, largest.dtype)
 
 
 def _lower_alike(b: Any, w: Any, moved: Any, by_column: bool) -> Any:
@@ -222,6 +228,7 @@ def _lower_over(b: Any, x: Any, gap: Any) -> Any:
 over: Op = Op(
     _over_forward,
     name="over",
+    pattern=pattern_rules.elementwise,
     batch=batch_rules.elementwise,
     lower=_lower_over,
     vjp=[lambda g, out, x, gap: over(g, gap), lambda g, out, x, gap: -over(g * out, gap)],
@@ -327,9 +334,8 @@ class Packed:
         def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
             start, shape = place(operands, attrs)
             packed = operands[-1]
-            packed = b.cast(
-                packed, np.finfo(packed.dtype).dtype
-            )  # raises if complex: programs have no complex numbers
+            if convert is not np.asarray:  # a part that is real
+                packed = b.real(packed)
             stop = start + prod(shape[packed.ndim - 1 :])
             return b.reshape(b.read(packed, (Ellipsis, slice(start, stop))), shape)
 

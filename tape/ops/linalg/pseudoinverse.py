@@ -50,7 +50,7 @@ def _pinv_vjp(g: Any, out: Any, a: Any, **attrs: Any) -> Any:
 
 
 def _lower_pinv(b: Any, a: Any, rcond: Any, hermitian: bool) -> Any:
-    u, s, vh = b.linalg("svd_s", a)
+    u, s, vh = b.linalg("svd_s", b.elementwise("conjugate", a) if a.dtype.kind == "c" else a)
     is_large = s > _scaled(b, rcond, b.fold("max", s, -1, keepdims=True))
     inverted = b.where(is_large, b.elementwise("reciprocal", s), 0)
     v, uh = (b.transpose(x, (*range(x.ndim - 2), -1, -2)) for x in (vh, u))
@@ -187,12 +187,14 @@ def _lstsq_shapes(a: Any, b: Any, *, rcond: Any) -> Any:
 def _lower_lstsq(b: Any, a: Any, right: Any, rcond: Any) -> Any:
     (m, n), double = a.shape, np.dtype(np.float64)
     cutoff = np.finfo(double).eps * max(m, n) if rcond is None else rcond
-    given = [b.value(x, double) for x in (a, right, cutoff)]
+    wide = np.result_type(a.dtype, right.dtype, double)
+    given = [b.value(a, wide), b.value(right, wide), b.value(cutoff, double)]
     x, residuals, rank, s = b.gufunc("lstsq", *given)
     is_given = b.elementwise("equal", rank, n if m > n else -1)
-    is_single = a.dtype == right.dtype == np.float32
     results = (x, b.where(is_given, residuals, 0), b.cast(rank, double), s)
-    return [b.cast(part, np.float32) for part in results] if is_single else results
+    if not {a.dtype.char, right.dtype.char} <= {"f", "F"}:
+        return results
+    return [b.cast(part, np.complex64 if part.dtype.kind == "c" else np.float32) for part in results]
 
 
 _lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False, lower=_lower_lstsq)

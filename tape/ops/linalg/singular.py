@@ -39,6 +39,7 @@ from tape.ops.linalg.packing import (
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import expand_dims
+from tape.ops.structure.taking import lower_take_along
 
 declare_samples(
     "np.linalg.svd(x, full_matrices=False)[1]",
@@ -62,8 +63,32 @@ def _shapes(a: Any, *, full_matrices: bool, hermitian: bool) -> Any:
 
 def _lower_svd(b: Any, a: Any, full_matrices: bool, hermitian: bool) -> Any:
     if hermitian:
-        b.refuse("NumPy sorts eigenvalues by their absolute values, and takes the signs from them")
+        return _lower_hermitian(b, a)
     return b.linalg("svd_f" if full_matrices else "svd_s", a)
+
+
+def _lower_hermitian(b: Any, a: Any) -> Any:
+    """Sort eigenvalues by their absolute values, and move their signs to the right vectors, as NumPy does."""
+    values, vectors = b.linalg("eigh_lo", a)
+    shape = vectors.shape
+    order = _reversed(b, b.argsort(b.elementwise("absolute", values), -1, None))
+    rows = (*values.shape[:-1], 1, shape[-1])
+    values = lower_take_along(b, values, order, values.ndim - 1)
+    u = lower_take_along(b, vectors, b.broadcast(b.reshape(order, rows), shape), vectors.ndim - 1)
+    signs = b.elementwise("copysign", 1.0, values)
+    v = b.transpose(u * b.reshape(signs, rows), (*range(len(shape) - 2), -1, -2))
+    return u, b.elementwise("absolute", values), b.elementwise("conjugate", v)
+
+
+def _lower_svdvals(b: Any, a: Any, hermitian: bool) -> Any:
+    if hermitian:
+        (values,) = b.linalg("eigvalsh_lo", a)
+        return _reversed(b, b.sort(b.elementwise("absolute", values), -1))
+    return b.linalg("svd", a)[0]
+
+
+def _reversed(b: Any, x: Any) -> Any:
+    return b.read(x, (Ellipsis, slice(None, None, -1)))
 
 
 _svd = Packed(
@@ -110,7 +135,7 @@ _svdvals = Op(
     lambda a, *, hermitian: np.linalg.svd(a, compute_uv=False, hermitian=hermitian),
     name="svdvals",
     batch=stacked,
-    lower=lambda b, a, hermitian: b.linalg("svd", a)[0],
+    lower=_lower_svdvals,
     vjp=[lambda g, out, a, hermitian: values_vjp(g, out, a)],
     jvp=[lambda t, out, a, hermitian: values_jvp(t, out, a)],
 )

@@ -13,7 +13,7 @@ from tape.errors import OptionError
 from tape.inspect.costs import declare_cost
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugated
-from tape.ops.linalg.equations import batch_solve, with_columns
+from tape.ops.linalg.equations import batch_solve, pattern_of_solutions, with_columns
 from tape.ops.linalg.packing import matrices, square, transposed, triangle
 from tape.ops.products.products import matrix_product
 
@@ -44,6 +44,12 @@ def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagona
     return out
 
 
+def _lower_triangular(b: Any, x: Any, y: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    if trans == 2 and x.dtype.kind == "c":
+        x = b.elementwise("conjugate", x)
+    return b.triangular_solve(x, y, lower, trans > 0, unit_diagonal)
+
+
 def _turned(b: Any, a: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
     """Return the solution with the transpose of the matrix that `_solve_triangular` solves with."""
     attrs = {"lower": lower, "unit_diagonal": unit_diagonal}
@@ -70,10 +76,9 @@ def _triangular_jvp(t: Any, out: Any, a: Any, b: Any, lower: bool, trans: int, u
 _solve_triangular: Op = Op(
     _triangular_forward,
     name="solve_triangular",
+    pattern=pattern_of_solutions,
     batch=batch_solve,
-    lower=lambda b, x, y, lower, trans, unit_diagonal: b.triangular_solve(
-        x, y, lower, trans > 0, unit_diagonal
-    ),
+    lower=_lower_triangular,
     vjp=[
         _triangular_vjp,
         lambda g, out, a, b, lower, trans, unit_diagonal: _turned(g, a, lower, trans, unit_diagonal),

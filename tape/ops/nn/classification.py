@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.node import Handle, plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -132,6 +133,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: Any, size: int) -> An
 _pick: Op = Op(  # not take_along_axis, in which classes may count from the end
     _picked,
     name="pick",
+    pattern=pattern_rules.reads(lambda x, target: (-1,)),
     vjp=[lambda g, out, x, target: _place(g, target, classes=x.shape[-1]), None],
     linear=True,
     batch=_batch,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.op import Op
 from tape.inspect.costs import declare_cost
 from tape.kernels import convolution as kernels
@@ -69,7 +70,42 @@ def _product(
         out = op(*folded, **{**at, "groups": groups * size if label == "G" else groups})
         return _unfolded(out, roles[-1], label, groups, size)
 
-    return Op(forward, name=name, vjp=rules, linear=True, batch=batch, lower=lower)
+    return Op(forward, name=name, vjp=rules, linear=True, batch=batch, pattern=_pattern, lower=lower)
+
+
+@pattern_rules.multilinear
+def _pattern(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    """Pattern rule: results depend on the elements of images that a kernel covers, or the other way round."""
+    if is_moving[1] or op is _conv_weight:
+        return pattern_rules.dense(sets, op, operands, is_moving, attrs, out)
+    x, w = operands
+    count, channels, *lengths = x.shape
+    groups = attrs["groups"]
+    joined = sets.over(x.reshape(count, groups, channels // groups, *lengths), 2, True)
+    pads = attrs["padding"]
+    image, result = (x, out) if op is conv else (out, x)
+    padded = [length + sum(pad) for length, pad in zip(image.shape[2:], pads, strict=True)]
+    support = sets.support(w)
+    found: Any = np.int64(0)
+    for offset in np.ndindex(*np.shape(w)[2:]):
+        if support is not None and not np.any(support[(..., *offset)]):
+            continue
+        along = zip(offset, attrs["dilation"], attrs["stride"], result.shape[2:], strict=True)
+        covered: tuple[Any, ...] = (
+            ...,
+            *[slice(k * gap, k * gap + step * (size - 1) + 1, step) for k, gap, step, size in along],
+        )
+        if op is conv:
+            found = sets.union(found, np.pad(joined, [(0, 0)] * 3 + list(pads))[covered])
+        else:
+            placed = np.zeros((count, groups, 1, *padded), np.int64)
+            placed[covered] = joined
+            found = sets.union(found, placed)
+    if op is conv_input:
+        inside = zip(pads, image.shape[2:], strict=True)
+        found = found[(..., *[slice(before, before + length) for (before, _), length in inside])]
+    shape = (count, groups, out.shape[1] // groups, *out.shape[2:])
+    return np.broadcast_to(found, shape).reshape(out.shape)
 
 
 def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:

@@ -79,12 +79,12 @@ _argpartition = Op(
     lambda x, *, kth, axis: np.argpartition(x, kth, axis), name="argpartition", batch=batch_positions
 )
 
-# The order in which `partition` puts elements, which is undefined but for the k-th: a program sorts.
+# The order in which `partition` puts elements, which is undefined but for the k-th: programs have another.
 _partition_order = Op(
     _argpartition.forward,
     name="argpartition",
     batch=batch_positions,
-    lower=lambda b, x, kth, axis: b.argsort(x, axis, "stable"),
+    lower=lambda b, x, kth, axis: b.partition(x, kth if type(kth) is tuple else (kth,), axis),
 )
 
 

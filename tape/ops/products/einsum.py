@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.linear import broadcast_to
 from tape.core.node import Handle
 from tape.core.op import Op
@@ -151,7 +151,15 @@ def _summed(b: Any, term: Term, kept: Iterable[str]) -> Term:
 
 
 def _multiplied(b: Any, left: Term, right: Term, kept: set[str]) -> Term:
-    """Return the product of two terms: a stack of matrix products, or a product of elements."""
+    """Return the product of two terms: a stack of matrix products, or a product of elements.
+
+    What only one of them has is summed over first; but later, as in NumPy, where that takes no longer, so
+    that infinities of both signs do not cancel out.
+    """
+    for term, other in ((left, right), (right, left)):
+        rest = set(term[1]) - set(other[1]) - kept
+        if rest and other[1] and set(other[1]) <= set(term[1]):
+            return _summed(b, _multiplied(b, left, right, kept | rest), kept)
     (x, xs), (y, ys) = (
         _summed(b, term, kept.union(other[1])) for term, other in ((left, right), (right, left))
     )
@@ -229,6 +237,24 @@ _plainly: Any = getattr(import_module("numpy._core.multiarray"), "c_einsum", np.
 """What NumPy's function calls without options, after it has looked for operands of other types."""
 
 
+@pattern_rules.multilinear
+def _pattern(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    """Pattern rule: equal letters are equal positions, and letters that the result lacks are any."""
+    inputs, result = _terms(attrs["subscripts"])
+    found = []
+    for x, labels, moves in zip(operands, inputs, is_moving, strict=True):
+        if moves:
+            distinct = "".join(dict.fromkeys(labels))
+            x = np.einsum(f"{labels}->{distinct}", x)
+            gone = tuple(i for i, letter in enumerate(distinct) if letter not in result)
+            kept = [letter for letter in distinct if letter in result]
+            x = sets.over(x, gone, False) if gone else x
+            ordered = [letter for letter in result if letter in kept]
+            x = np.transpose(x, [kept.index(letter) for letter in ordered])
+            found.append(x[tuple(slice(None) if letter in kept else None for letter in result)])
+    return np.broadcast_to(sets.union(*found), np.shape(out))
+
+
 @cache
 def _einsum(count: int) -> Op:
     """Return the einsum operation for this number of operands."""
@@ -237,6 +263,7 @@ def _einsum(count: int) -> Op:
             subscripts, *operands, **options
         ),
         name="einsum",
+        pattern=_pattern,
         vjp=[partial(_adjoint, k) for k in range(count)],
         linear=True,
         view=_written_back,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -90,9 +91,21 @@ def _lower_cross(b: Any, x: Any, y: Any) -> Any:
     return b.concatenate(parts, parts[0].ndim - 1)
 
 
+@pattern_rules.multilinear
+def _pattern_cross(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    """Pattern rule: an element depends on the two other ones of each operand, in the plane on all."""
+    moved = pattern_rules.moving(operands, is_moving)
+    if any(np.shape(x)[-1] == 2 for x in operands):
+        found = sets.union(*[sets.over(x, -1, True) for x in moved])
+        return np.broadcast_to(found if np.ndim(out) == found.ndim else found[..., 0], np.shape(out))
+    found = sets.union(*[sets.union(np.roll(x, 1, -1), np.roll(x, 2, -1)) for x in moved])
+    return np.broadcast_to(found, np.shape(out))
+
+
 _cross: Any = Op(
     lambda a, b: np.cross(a, b),
     name="cross",
+    pattern=_pattern_cross,
     vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product is cyclic
     linear=True,
     batch=elementwise,

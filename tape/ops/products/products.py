@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import elementwise, lift
 from tape.core.fitting import fit
 from tape.core.op import Op
@@ -120,9 +120,50 @@ def _lower_matmul(b: Any, x: Any, y: Any) -> Any:
     return b.reshape(out, (*out.shape[:-2], *rows, *columns))
 
 
+@pattern_rules.multilinear
+def _pattern_matmul(
+    sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any
+) -> Any:
+    """Pattern rule: rows of the left operand and columns of the right one, as far as constants are not 0."""
+    x, y = operands
+    if not all(is_moving) and max(np.ndim(x), np.ndim(y)) < 3:
+        support = sets.support(y if is_moving[0] else x)
+        if support is not None:
+            return _selected(sets, x, y, support, is_left=is_moving[0]).reshape(np.shape(out))
+    found = []
+    if is_moving[0]:
+        rows = sets.over(x, -1, False)
+        found.append(rows if np.ndim(y) == 1 else rows[..., None])
+    if is_moving[1]:
+        columns = sets.over(y, -min(np.ndim(y), 2), False)
+        found.append(columns[..., None, :] if np.ndim(y) > 1 and np.ndim(x) > 1 else columns)
+    return np.broadcast_to(sets.union(*found), np.shape(out))
+
+
+def _selected(sets: Any, x: Any, y: Any, support: Any, *, is_left: bool) -> Any:
+    """Return the sets of a product where it is known in which elements the other operand is not 0."""
+    if not is_left:  # of the transposed product
+        x, support = y.T if np.ndim(y) == 2 else y, support.T if support.ndim == 2 else support
+    x, support = np.atleast_2d(x), support.reshape(len(support), -1)
+    inner, columns = np.nonzero(support)
+    shape = (x.shape[0], support.shape[1])
+    targets = np.arange(shape[0])[:, None] * shape[1] + columns
+    found = sets.grouped(targets, x[:, inner], shape[0] * shape[1]).reshape(shape)
+    return found if is_left else found.T
+
+
+@pattern_rules.multilinear
+def _pattern_vecdot(
+    sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any
+) -> Any:
+    found = [sets.over(x, -1, False) for x in pattern_rules.moving(operands, is_moving)]
+    return np.broadcast_to(sets.union(*found), np.shape(out))
+
+
 _matmul = Op(
     _forward,
     name="matmul",
+    pattern=_pattern_matmul,
     vjp=[_vjp_left, _vjp_right],
     jvp=[lambda t, out, x, y: _product(t, y), lambda t, out, x, y: _product(x, t)],
     taylor=series.multilinear,
@@ -184,6 +225,7 @@ def _lower_vecdot(b: Any, x: Any, y: Any) -> Any:
 _vecdot = Op(
     np.vecdot,
     name="vecdot",
+    pattern=_pattern_vecdot,
     vjp=[
         lambda g, out, x, y: conjugated(_scaled(g, y, x)),
         lambda g, out, x, y: _scaled(g, conjugated(x), y),

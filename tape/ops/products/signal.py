@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -73,9 +73,27 @@ def _slide(b: Any, a: Any, v: Any, mode: str) -> Any:
     return out if longer is a else b.slice(out, (count - 1,), (-1,), (count,))
 
 
+@pattern_rules.multilinear
+def _pattern_of_windows(
+    sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any
+) -> Any:
+    """Pattern rule of sliding products: an element depends on those of its window."""
+    if all(is_moving):
+        return pattern_rules.dense(sets, op, operands, is_moving, attrs, out)
+    x, other = operands if is_moving[0] else operands[::-1]
+    x = x[::-1] if op is _correlate and is_moving[1] else x
+    width, length = np.shape(other)[0], x.shape[0]
+    padded = np.pad(x, width - 1)
+    full = sets.over(np.lib.stride_tricks.sliding_window_view(padded, width), -1, False)
+    first = {"full": 0, "same": (min(width, length) - 1) // 2, "valid": min(width, length) - 1}
+    start = first[attrs["mode"]]
+    return full[start : start + np.shape(out)[0]]
+
+
 _convolve: Op = Op(
     lambda a, v, *, mode: np.convolve(a, v, mode),
     name="convolve",
+    pattern=_pattern_of_windows,
     data_dependent=False,
     lower=_lower_convolve,
     vjp=[
@@ -88,6 +106,7 @@ _convolve: Op = Op(
 _correlate: Op = Op(
     lambda a, v, *, mode: np.correlate(a, v, mode),
     name="correlate",
+    pattern=_pattern_of_windows,
     data_dependent=False,
     lower=_lower_correlate,
     vjp=[  # the convolution with the second operand reversed and conjugated
@@ -196,6 +215,7 @@ def _gathered_forward(w: Any, interval: Any, *, count: int) -> Any:
 _gathered = Op(
     _gathered_forward,
     name="gathered",
+    pattern=pattern_rules.adds(lambda numbers, interval, **_: numbers[..., np.asarray(interval)]),
     vjp=[lambda g, out, w, interval, count: getitem(g, (..., interval)), None],
     linear=True,
     batch=batch_first,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -67,9 +68,24 @@ def _lower_dot(b: Any, x: Any, y: Any) -> Any:
     return b.reshape(out, (*rows, *columns))
 
 
+@pattern_rules.multilinear
+def _pattern_dot(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    """Pattern rule: the last axis of the left operand meets the last but one of the right."""
+    (x, y), found = operands, []
+    if not np.ndim(x) or not np.ndim(y):
+        return pattern_rules.elementwise(sets, op, operands, is_moving, attrs, out)
+    if is_moving[0]:
+        rows = sets.over(x, -1, False)
+        found.append(rows.reshape(rows.shape + (1,) * (np.ndim(y) - 1)))
+    if is_moving[1]:
+        found.append(sets.over(y, -min(np.ndim(y), 2), False))
+    return np.broadcast_to(sets.union(*found), np.shape(out))
+
+
 _dot = Op(
     np.dot,
     name="dot",
+    pattern=_pattern_dot,
     vjp=[_dot_left, _dot_right],
     linear=True,
     batch=_batch_dot,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import along_axes
 from tape.core.node import plain
 from tape.core.op import Op
@@ -49,6 +49,7 @@ def _backwards_cumsum(x: Any, *, axis: int) -> Any:
 _cumsum: Op = Op(
     lambda x, *, axis: x.cumsum(axis),  # np.cumsum takes a microsecond to call this
     name="cumsum",
+    pattern=pattern_rules.running(backwards=False),
     vjp=[lambda g, out, x, axis: _cumsum_back(g, axis=axis)],
     linear=True,
     batch=along_axes,
@@ -57,6 +58,7 @@ _cumsum: Op = Op(
 _cumsum_back: Op = Op(
     _backwards_cumsum,
     name="backwards_cumsum",
+    pattern=pattern_rules.running(backwards=True),
     vjp=[lambda g, out, x, axis: _cumsum(g, axis=axis)],
     linear=True,
     batch=along_axes,

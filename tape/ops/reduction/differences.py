@@ -69,9 +69,20 @@ def _diff_vjp(g: Any, out: Any, x: Any, n: int, axis: int) -> Any:
     return _diff_back(g, n=n, axis=axis)
 
 
+def _pattern_diff(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    """Pattern rule of both directions: neighbours join, as often as differences are taken."""
+    x = np.moveaxis(operands[0], attrs["axis"], -1)
+    for _ in range(attrs["n"]):
+        if op is not diff_along:
+            x = np.pad(x, [*[(0, 0)] * (x.ndim - 1), (1, 1)])
+        x = sets.union(x[..., 1:], x[..., :-1])
+    return np.moveaxis(x, -1, attrs["axis"])
+
+
 diff_along: Op = Op(
     lambda x, *, n, axis: np.diff(x, n=n, axis=axis),
     name="diff",
+    pattern=_pattern_diff,
     vjp=[_diff_vjp],
     linear=True,
     batch=along_axes,
@@ -80,6 +91,7 @@ diff_along: Op = Op(
 _diff_back: Op = Op(
     _diff_back_forward,
     name="diff_back",
+    pattern=_pattern_diff,
     vjp=[lambda g, out, x, n, axis: diff_along(g, n=n, axis=axis)],
     linear=True,
     batch=along_axes,

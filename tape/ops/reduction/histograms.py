@@ -36,7 +36,7 @@ from tape.ops.reduction.differences import diff_along
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack
-from tape.ops.structure.shape import ravel, reshape, transpose
+from tape.ops.structure.shape import astype, ravel, reshape, transpose
 
 __all__ = ["histogram", "histogram2d", "histogramdd"]
 
@@ -175,7 +175,7 @@ def _density(hist: Any, edges: Sequence[Any]) -> Any:
     """Return a histogram divided by the widths of its bins, and by its total."""
     total = sum_along(hist, axis=None, keepdims=False)
     for k, bounds in enumerate(edges):
-        widths = diff_along(bounds, n=1, axis=0)
+        widths = astype(diff_along(bounds, n=1, axis=0), float)
         hist = divide(hist, reshape(widths, tuple(-1 if i == k else 1 for i in builtins.range(hist.ndim))))
     return divide(hist, total)
 

@@ -40,7 +40,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     return op(x, condition, *others, **{**attrs, "axis": inner_axes(attrs["axis"], ndim)})
 
 
-_LOWERED = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "?")))
+_LOWERED = frozenset(map(np.dtype, ("f8", "f4", "c16", "c8", "i8", "i4", "?")))
 
 
 def masked_reduction(
@@ -174,7 +174,7 @@ def _lower_folded(kind: str, ufunc: str, neutral: int) -> Callable[..., Any]:
     def lower(
         b: Any, x: Any, counts: Any, initial: Any, axis: Reduced | None, keepdims: bool, dtype: Any
     ) -> Any:
-        x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.int64))
+        x = b.cast(x, dtype or (x.dtype if x.dtype.kind in "fc" else np.int64))
         folded = b.fold(kind, b.where(counts, x, b.literal(neutral, x.dtype)), axis, keepdims)
         return b.elementwise(ufunc, folded, b.value(initial, x.dtype))
 
@@ -184,7 +184,7 @@ def _lower_folded(kind: str, ufunc: str, neutral: int) -> Callable[..., Any]:
 def lower_masked_mean(
     b: Any, x: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any = None
 ) -> Any:
-    x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64))
+    x = b.cast(x, dtype or (x.dtype if x.dtype.kind in "fc" else np.float64))
     total = b.fold("sum", b.where(counts, x, b.literal(0, x.dtype)), axis, keepdims)
     return total / b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), x.dtype)
 
@@ -236,6 +236,8 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
         return function(x, axis=axis, keepdims=keepdims, where=chosen, **options)
 
     def lower(b: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
+        if x.dtype.kind == "c":
+            b.refuse("complex numbers are compared by their real parts first")
         if initial:
             first = b.value(initial[0], x.dtype)
             return b.elementwise(ufunc, b.fold(fold, b.where(counts, x, first), axis, keepdims), first)

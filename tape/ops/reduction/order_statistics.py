@@ -1,4 +1,4 @@
-"""Medians and quantiles in instructions: sorted rows, and NumPy's arithmetic on the positions among them.
+"""Medians and quantiles in instructions: elements of rows by rank, and NumPy's arithmetic on the ranks.
 
 Each function takes the builder ``b`` of a program, as ``lower`` rules do; values are those of NumPy to the
 last bit. The elements to be reduced are rows: shape (R, n) for R results. Positions have the shape (K, R) or
@@ -60,28 +60,23 @@ def _rows(b: Any, x: Any, axis: tuple[int, ...] | None, keepdims: bool, skips_na
     return _Rows(values, counts, places, left)
 
 
-def _read(b: Any, rows: Any, index: Any) -> Any:
-    """Return elements of rows, shape (K, R), at positions."""
-    number, length = rows.shape
-    index = b.cast(index, np.int64)
-    if index.shape[1] == 1:
-        return b.transpose(b.take(rows, b.reshape(index, (index.shape[0],)), 1), (1, 0))
-    at = [b.broadcast(b.positions((number,), 0), index.shape), index]
-    return b.take(b.reshape(rows, (rows.size,)), b.push("ravel_index", at, ((number, length), False)), 0)
+def _ranked(b: Any, name: str, rows: Any, *ranks: Any) -> tuple[list[Any], Any]:
+    """Return what is at positions among the sorted elements of rows, and NaN where a row has one.
+
+    Each of the positions has the shape (K, R) or (K, 1), and what is there the shape (K, R).
+    """
+    number, each = rows.shape[0], max(rank.shape[1] for rank in ranks)
+    count = ranks[0].shape[0]
+    at = [b.broadcast(b.cast(rank, np.int64), (count, each)) for rank in ranks]
+    at = b.concatenate([b.reshape(b.transpose(rank, (1, 0)), (each, count, 1)) for rank in at], 2)
+    found, nan = b.ranked(name, rows, b.reshape(at, (each, count * len(ranks))))
+    found = b.reshape(found, (number, count, len(ranks)))
+    parts = [b.slice(found, (0, 0, k), (1, 1, 1), (number, count, 1)) for k in range(len(ranks))]
+    return [b.transpose(b.reshape(part, (number, count)), (1, 0)) for part in parts], nan
 
 
 def _where_nan(b: Any, condition: Any, result: Any) -> Any:
     return b.where(condition, b.literal(np.nan, result.dtype), result) if result.dtype.kind == "f" else result
-
-
-def _has_nan(b: Any, ordered: Any) -> Any:
-    """Return whether there is a NaN in a sorted row: the last element is."""
-    return b.elementwise("isnan", _column(b, ordered, ordered.shape[1] - 1))
-
-
-def _column(b: Any, rows: Any, k: int) -> Any:
-    number = rows.shape[0]
-    return b.reshape(b.slice(rows, (0, k), (1, 1), (number, 1)), (number,))
 
 
 # ---- medians -----------------------------------------------------------------------------------------------
@@ -94,20 +89,20 @@ def lower_median(b: Any, x: Any, axis: Any, keepdims: bool, skips_nan: bool) -> 
     number, length = values.shape
     if not values.size:
         return b.broadcast(b.literal(np.nan), rows.left)
-    ordered = b.sort(values, 1)
     is_float = x.dtype.kind == "f"
     if counts is None:
-        low, high = (_column(b, ordered, k) for k in ((length - 1) // 2, length // 2))
+        halves = [b.constant(np.array([[k]])) for k in ((length - 1) // 2, length // 2)]
         is_odd: Any = length % 2 == 1
     else:
         most = b.elementwise("maximum", counts, 1)
         halves = [b.elementwise("floor_divide", n, 2) for n in (most - 1, most)]
-        low, high = (b.reshape(_read(b, ordered, b.reshape(k, (1, number))), (number,)) for k in halves)
         is_odd = b.elementwise("equal", *halves)
-    low, high = (part if is_float else b.cast(part, np.float64) for part in (low, high))
+        halves = [b.reshape(k, (1, number)) for k in halves]
+    found, nan = _ranked(b, "ranked", values, *halves)
+    low, high = (b.reshape(part if is_float else b.cast(part, np.float64), (number,)) for part in found)
     middle = b.where(is_odd, low, (low + high) / 2)
     if is_float:
-        is_nan = _has_nan(b, ordered) if counts is None else b.elementwise("equal", counts, 0)
+        is_nan = b.elementwise("isnan", nan) if counts is None else b.elementwise("equal", counts, 0)
         middle = _where_nan(b, is_nan, middle)
     return b.reshape(middle, rows.left)
 
@@ -128,7 +123,6 @@ def lower_quantile(
     q = b.reshape(b.cast(q, q.dtype), (q.size, 1))
     if scale != 1:
         q = b.elementwise("divide", q, 100)
-    ordered = b.sort(rows.values, 1)
     is_whole = q.dtype.kind in "biu"
     q = b.cast(q, np.float64) if is_whole else q
     count = rows.values.shape[1] if rows.counts is None else b.cast(rows.counts, q.dtype)
@@ -138,13 +132,14 @@ def lower_quantile(
             "logical_and", b.elementwise("greater_equal", q, 0), b.elementwise("less_equal", q, 1)
         )
         below = b.where(is_share, below, rows.values.shape[1])
-    result = _read(b, ordered, below)
-    if gamma is not None and not (is_whole and method == "linear"):
-        result = _between(b, result, _read(b, ordered, above), gamma, is_weak)
+    is_between = gamma is not None and not (is_whole and method == "linear")
+    (result, *after), nan = _ranked(b, "ranked", rows.values, below, *([above] if is_between else []))
+    if after:
+        result = _between(b, result, after[0], gamma, is_weak)
     if rows.counts is not None:
         result = _where_nan(b, b.elementwise("equal", rows.counts, 0), result)
     elif x.dtype.kind == "f":
-        result = _where_nan(b, _has_nan(b, ordered), result)
+        result = _where_nan(b, b.elementwise("isnan", nan), result)
     return b.reshape(result, shape)
 
 
@@ -239,8 +234,8 @@ def lower_interpolation(
     position = _inside(b, position, count - 1)
     below = b.elementwise("floor", position)
     above = b.elementwise("minimum", below + 1, b.elementwise("maximum", b.value(count - 1, np.float64), 0))
-    order = b.argsort(rows.values, 1, "stable")
-    ranks = [b.transpose(_read(b, order, at), (1, 0)) for at in (below, above)]
+    found, _ = _ranked(b, "ranked_places", rows.values, below, above)
+    ranks = [b.transpose(rank, (1, 0)) for rank in found]
     weight = position - below
     parts = [b.cast(_places_of(b, rows, rank), np.float64) for rank in ranks]
     parts += [1 - weight, weight, growth / scale]

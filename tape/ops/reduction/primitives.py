@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import along_axes
 from tape.core.linear import sum_to
 from tape.core.op import Op
@@ -75,6 +75,7 @@ def lower_mean(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
 sum_along = Op(
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
     name="sum",
+    pattern=pattern_rules.sums,
     batch=along_axes,
     lower=_lower_total("sum"),
     vjp=[lambda g, out, x, axis, keepdims: spread_over_axes(g, x, axis, keepdims)],
@@ -96,6 +97,7 @@ def _divide(g: Any, count: int) -> Any:
 mean_along = Op(
     _mean_forward,
     name="mean",
+    pattern=pattern_rules.sums,
     batch=along_axes,
     lower=lower_mean,
     vjp=[

@@ -56,6 +56,8 @@ _STEPS = frozenset(
 """Methods by which it is constant but for jumps."""
 _MANY = 16
 """From how many sorted positions on it is better to sort than to partition."""
+_SHORT = 64
+"""Up to how many elements, too."""
 
 
 # ---- selection of elements -------------------------------------------------------------------------
@@ -75,6 +77,22 @@ def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarr
         positions[..., counts == count] = np.asarray(found)[..., None]
         growth[..., counts == count] = np.asarray(slopes)[..., None]
     return positions, growth
+
+
+def _ranked(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the places of elements in each row by rank, for ranks that are wanted; equal ones in order."""
+    if len(wanted) >= _MANY or rows.shape[1] <= _SHORT:
+        return rows.argsort(axis=1, kind="stable")
+    ranks = rows.argpartition(wanted, axis=1)
+    are_nan = np.isnan(rows)
+    for rank in wanted:
+        values = np.take_along_axis(rows, ranks[:, rank, None], 1)
+        is_nan = np.isnan(values)
+        are_equal = np.where(is_nan, are_nan, rows == values)
+        if np.count_nonzero(are_equal) > len(rows):
+            before = np.sum(np.where(is_nan, ~are_nan, rows < values), axis=1, keepdims=True)
+            ranks[:, rank] = np.argmax(np.cumsum(are_equal, axis=1) > rank - before, axis=1)
+    return ranks
 
 
 def _interpolation_forward(
@@ -98,8 +116,7 @@ def _interpolation_forward(
     positions, growth = _positions(counts, q, method)
     below = np.floor(positions).astype(np.intp)
     above = np.minimum(below + 1, np.maximum(counts - 1, 0))
-    wanted = np.unique([below, above])
-    ranks = rows.argsort(axis=1) if len(wanted) >= _MANY else rows.argpartition(wanted, axis=1)
+    ranks = _ranked(rows, np.unique([below, above]))
     each = np.arange(number)
     elements = [places[each, ranks[each, part]] for part in (below, above)]
     weight = positions - below
@@ -261,7 +278,7 @@ def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        The elements in the middle have the derivative; of equal ones, any one.
+        The elements in the middle have the derivative; equal ones by their order.
 
     Raises
     ------
@@ -317,8 +334,8 @@ def quantile(
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        The axes of ``q`` come first. The elements that are interpolated have the derivative; of equal
-        ones, any one.
+        The axes of ``q`` come first. The elements that are interpolated have the derivative; equal ones
+        by their order.
 
     Raises
     ------

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import pattern_rules
 from tape.core.op import Op
 from tape.kernels.recurrences import recurrence
 from tape.ops.structure.indexing import part_along
@@ -65,6 +66,7 @@ def _batch_recurrence(op: Any, operands: Any, is_batched: Any, attrs: dict[str, 
 linear_recurrence: Op = Op(
     _recurrence_forward,
     name="recurrence",
+    pattern=pattern_rules.running(backwards=False),
     vjp=_recurrence_vjp,
     jvp=[
         lambda t, out, a, b, axis, backwards: linear_recurrence(

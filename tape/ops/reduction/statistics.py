@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import batch_rules, series
+from tape.core import batch_rules, pattern_rules, series
 from tape.core.elementwise import elementwise
 from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.node import traced
@@ -180,6 +180,7 @@ def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
 _scaled: Op = Op(
     lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, like NumPy's x *= factor
     name="scaled",
+    pattern=pattern_rules.linear,
     vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
     linear=True,
     batch=batch_rules.elementwise,

@@ -140,12 +140,16 @@ def _lower_masked_var(
     ddof: float,
     dtype: Any,
 ) -> Any:
-    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
+    if dtype is not None and x.dtype.kind == "c":
+        b.refuse("the mean and the sum are of another dtype")
+    x = x if x.dtype.kind in "fc" else b.cast(x, np.float64)
     dtype = dtype or x.dtype  # of the mean and the sum only
     center = mean[0] if mean else b.cast(lower_masked_mean(b, x, counts, axis, True, dtype), dtype)
     distance = b.where(counts, x - center, 0)
-    freedom = b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), x.dtype) - ddof
-    squares = b.fold("sum", b.cast(distance * distance, dtype), axis, keepdims)
+    part = np.finfo(x.dtype).dtype
+    dtype = part if x.dtype.kind == "c" else dtype
+    freedom = b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), part) - ddof
+    squares = b.fold("sum", b.cast(b.squares(distance), dtype), axis, keepdims)
     return b.cast(squares / b.elementwise("maximum", freedom, 0), dtype)
 
 

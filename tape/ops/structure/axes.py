@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from tape import errors
+from tape.core import pattern_rules
 from tape.core.batch_rules import inner_axis
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
@@ -59,6 +60,7 @@ def _turned_back(x: Any, turned: Any, axes: tuple[int, ...] | None) -> Any:
 _transpose: Op = Op(
     lambda x, *, axes: x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes),
     name="transpose",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, axes: _turned_back(x, g, axes)],
     linear=True,
     view=lambda x, part, axes: _turned_back(x, part, axes),
@@ -69,6 +71,7 @@ _transpose: Op = Op(
 _swapaxes: Op = Op(
     lambda x, *, axis1, axis2: (x if type(x) is np.ndarray else np.asarray(x)).swapaxes(axis1, axis2),
     name="swapaxes",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
     linear=True,
     view=lambda x, part, axis1, axis2: _swapaxes(part, axis1=axis1, axis2=axis2),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import elementwise
 from tape.core.linear import cast
 from tape.core.node import plain_batch
@@ -68,6 +68,7 @@ def _lower_choose(b: Any, index: Any, *choices: Any) -> Any:
 _choose: Op = Op(
     lambda index, *choices: np.choose(index, choices),
     name="choose",
+    pattern=pattern_rules.elementwise,
     vjp=lambda g, out, index, *choices: [
         None,
         *(where(equal(index, k), g, 0) for k in range(len(choices))),

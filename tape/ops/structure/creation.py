@@ -88,13 +88,13 @@ def _batch_beside(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any]
     return beside(x, values) if isinstance(x, Handle) else values
 
 
-_beside = Op(
+beside_op = Op(
     lambda x, array: np.array(array, order="K"),
     name="beside",
     batch=_batch_beside,
     lower=lambda b, x, array: b.value(array),
 )
-declare_cost(free, _beside)
+declare_cost(free, beside_op)
 
 
 def beside(x: Any, array: np.ndarray) -> Any:
@@ -119,7 +119,7 @@ def beside(x: Any, array: np.ndarray) -> Any:
     >>> beside(tr.param(1.0), np.zeros(2))
     Var([0. 0.], id=1)
     """
-    return _beside(x, array)
+    return beside_op(x, array)
 
 
 INTERNAL["beside"] = beside

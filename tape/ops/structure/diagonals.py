@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core import pattern_rules
 from tape.core.batch_rules import inner_axis
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -73,6 +74,7 @@ def _lower_embed(b: Any, g: Any, shape: Shape, offset: int, axis1: int, axis2: i
 _diagonal: Op = Op(
     lambda x, *, offset, axis1, axis2: np.diagonal(x, offset, axis1, axis2),
     name="diagonal",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, **attrs: _embedded(g, shape=x.shape, **attrs)],
     linear=True,
     view=read_only,
@@ -83,6 +85,7 @@ _diagonal: Op = Op(
 _embedded: Op = Op(
     _embed,
     name="embedded_diagonal",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, shape, **attrs: _diagonal(g, **attrs)],
     linear=True,
     batch=_batch,

@@ -10,7 +10,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import lift
 from tape.core.linear import broadcast_to
 from tape.core.node import Handle
@@ -152,9 +152,33 @@ def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...])
     return [scattered(g, *arrays, index=index, shape=x.shape), *(None for _ in arrays)]
 
 
+def _axes_of_arrays(x: Any, *arrays: Any, index: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the axes that the arrays in an index read along."""
+    remaining = iter(arrays)
+    counts = []
+    for part in index:
+        if part is HOLE:
+            array = next(remaining)
+            counts.append(array.ndim if array.dtype == bool else 1)
+        else:
+            counts.append(0 if part is None or part is ... or isinstance(part, bool) else 1)
+    axes: list[int] = []
+    axis = 0
+    for part, count in zip(index, counts, strict=True):
+        if part is HOLE:
+            axes += range(axis, axis + count)
+        axis += np.ndim(x) - sum(counts) if part is ... else count
+    return tuple(axes)
+
+
+def _positions(numbers: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    return numbers[filled_index(index, arrays)]
+
+
 getitem_op: Op = Op(
     _getitem,
     name="getitem",
+    pattern=pattern_rules.reads(_axes_of_arrays),
     vjp=_getitem_vjp,
     jvp=lambda tangents, out, x, *arrays, index: (
         None if tangents[0] is None else getitem_op(tangents[0], *arrays, index=index)
@@ -169,6 +193,7 @@ declare_cost(free, getitem_op)
 scatter: Op = Op(
     lambda g, *arrays, index, shape: Scattered(g, filled_index(index, arrays), shape).dense(),
     name="scatter",
+    pattern=pattern_rules.adds(_positions),
     vjp=lambda g, out, x, *arrays, index, shape: [
         getitem_op(g, *arrays, index=index),
         *(None for _ in arrays),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import inner_axis
 from tape.core.linear import cast
 from tape.core.op import Op
@@ -72,6 +72,7 @@ def _lower_stack(b: Any, *arrays: Any, axis: int) -> Any:
 concatenate_op = Op(
     lambda *arrays, axis: np.concatenate(arrays, axis),
     name="concatenate",
+    pattern=pattern_rules.moves,
     lower=_lower_concatenate,
     vjp=_concatenate_vjp,
     taylor=series.linear,
@@ -98,6 +99,7 @@ def _stack_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
 stack_op = Op(
     _stacked,
     name="stack",
+    pattern=pattern_rules.moves,
     lower=_lower_stack,
     vjp=_stack_vjp,
     taylor=series.linear,

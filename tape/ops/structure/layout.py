@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core import pattern_rules
 from tape.core.node import Handle, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -37,6 +38,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
 laid_out: Op = Op(
     _forward,
     name="copy",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, order: g],
     linear=True,
     batch=_batch,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core import pattern_rules
 from tape.core.batch_rules import along_axes
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
@@ -40,6 +41,7 @@ def _lower_roll(b: Any, x: Any, shift: tuple[int, ...], axis: tuple[int, ...]) -
 _roll: Op = Op(
     lambda x, *, shift, axis: np.roll(x, shift, axis),
     name="roll",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, shift, axis: _roll(g, shift=tuple(-steps for steps in shift), axis=axis)],
     linear=True,
     batch=along_axes,

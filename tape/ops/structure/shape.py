@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core import pattern_rules
 from tape.core.batch_rules import elementwise, inner_axes, inner_axis, resolved
 from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.linear import cast
@@ -80,6 +81,7 @@ def _lower_as(name: str) -> Any:
 reshape_op: Op = Op(
     lambda x, *, shape: x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape),
     name="reshape",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, shape: reshape_op(g, shape=x.shape)],
     linear=True,
     view=lambda x, part, shape: reshape_op(part, shape=x.shape),
@@ -90,6 +92,7 @@ reshape_op: Op = Op(
 _reshape_fortran: Op = Op(
     lambda x, *, shape: np.reshape(x, shape, order="F"),
     name="reshape",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, shape: _reshape_fortran(g, shape=x.shape)],
     linear=True,
     view=lambda x, part, shape: _reshape_fortran(part, shape=x.shape),
@@ -100,6 +103,7 @@ _reshape_fortran: Op = Op(
 _expand_dims = Op(
     lambda x, *, axis: np.expand_dims(x, axis),
     name="expand_dims",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, axis: reshape_op(g, shape=x.shape)],
     linear=True,
     view=lambda x, part, axis: reshape_op(part, shape=x.shape),
@@ -110,6 +114,7 @@ _expand_dims = Op(
 _squeeze = Op(
     lambda x, *, axis: x.squeeze(axis) if type(x) is np.ndarray else np.squeeze(x, axis),
     name="squeeze",
+    pattern=pattern_rules.moves,
     vjp=[lambda g, out, x, axis: reshape_op(g, shape=x.shape)],
     linear=True,
     view=lambda x, part, axis: reshape_op(part, shape=x.shape),

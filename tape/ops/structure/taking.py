@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import inner_axis, lift
 from tape.core.linear import broadcast_to
+from tape.core.node import plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -69,26 +70,37 @@ def _add(g: Any, indices: Any, *, shape: Shape, axis: int) -> Any:
     return Scattered(g.ravel(), (flat.ravel(),), (prod(shape),)).dense().reshape(shape)
 
 
-def _lower_take_along(b: Any, x: Any, indices: Any, axis: int) -> Any:
+def lower_take_along(b: Any, x: Any, indices: Any, axis: int) -> Any:
+    """Lower `take_along_axis`."""
     indices = b.value(indices)
     return b.take_along(x, indices, axis) or b.read(x, _along(indices, x.shape, axis))
+
+
+def _axis_of(x: Any, indices: Any, axis: int) -> tuple[int]:
+    return (axis,)
+
+
+def _added_along(numbers: Any, indices: Any, shape: Shape, axis: int) -> Any:
+    return np.take_along_axis(numbers, np.asarray(indices), axis)
 
 
 _take_along_axis: Op = Op(
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
     name="take_along_axis",
+    pattern=pattern_rules.reads(_axis_of),
     vjp=[
         lambda g, out, x, indices, axis: add_along_axis(g, indices, shape=x.shape, axis=axis),
         None,
     ],
     linear=True,
     batch=_batch_along,
-    lower=_lower_take_along,
+    lower=lower_take_along,
 )
 
 add_along_axis: Op = Op(
     _add,
     name="add_along_axis",
+    pattern=pattern_rules.adds(_added_along),
     vjp=[lambda g, out, x, indices, shape, axis: _take_along_axis(g, indices, axis=axis), None],
     linear=True,
     batch=_batch_along,
@@ -133,18 +145,30 @@ def _put_values_vjp(g: Any, out: Any, x: Any, indices: Any, values: Any, axis: i
     return where(is_last, _take_along_axis(g, indices, axis=axis), 0)
 
 
-_put_along_axis: Op = Op(
+def _pattern_put(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    x, indices, values = operands
+    known = sets.contents([indices])
+    x = x if is_moving[0] else np.zeros(np.shape(out), np.int64)
+    values = values if is_moving[2] else np.int64(0)
+    if known is not None:
+        return op.forward(x, *known, values, **attrs)
+    values = np.broadcast_to(values, np.shape(plain(indices)))
+    return sets.union(x, np.broadcast_to(sets.over(values, attrs["axis"], True), x.shape))
+
+
+put_along_axis_op: Op = Op(
     _put,
     name="put_along_axis",
+    pattern=_pattern_put,
     vjp=[
-        lambda g, out, x, indices, values, axis: _put_along_axis(g, indices, 0, axis=axis),
+        lambda g, out, x, indices, values, axis: put_along_axis_op(g, indices, 0, axis=axis),
         None,
         _put_values_vjp,
     ],
     jvp=[
-        lambda t, out, x, indices, values, axis: _put_along_axis(t, indices, 0, axis=axis),
+        lambda t, out, x, indices, values, axis: put_along_axis_op(t, indices, 0, axis=axis),
         None,
-        lambda t, out, x, indices, values, axis: _put_along_axis(
+        lambda t, out, x, indices, values, axis: put_along_axis_op(
             np.zeros(x.shape, x.dtype), indices, t, axis=axis
         ),
     ],
@@ -173,12 +197,13 @@ def _batch_take(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], 
 _take: Op = Op(
     lambda x, indices, *, axis: np.take(x, indices, axis),
     name="take",
+    pattern=pattern_rules.reads(_axis_of),
     vjp=[_take_vjp, None],
     linear=True,
     batch=_batch_take,
     lower=lambda b, x, indices, axis: b.read(x, (*(slice(None),) * axis, indices)),
 )
-declare_cost(free, _take, _take_along_axis, _put_along_axis)
+declare_cost(free, _take, _take_along_axis, put_along_axis_op)
 
 
 def taken(x: Any, indices: Any, axis: int) -> Any:
@@ -357,7 +382,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any
         )
     if np.shape(indices) != read:
         indices = broadcast_to(indices, shape=read)
-    out = _put_along_axis(_flat(arr) if axis is None else arr, indices, values, axis=position)
+    out = put_along_axis_op(_flat(arr) if axis is None else arr, indices, values, axis=position)
     return reshape(out, whole) if axis is None and len(whole) != 1 else out
 
 

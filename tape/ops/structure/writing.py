@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core import series
+from tape.core import pattern_rules, series
 from tape.core.batch_rules import lift
 from tape.core.linear import sum_to
 from tape.core.op import Op
@@ -134,6 +134,26 @@ _stays = Op(
 )
 
 
+def _pattern(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
+    """Pattern rule: written elements have the sets of the values, or these besides their own."""
+    (x, v, *arrays), (x_moves, v_moves, *_) = operands, is_moving
+    x = x if x_moves else np.zeros(np.shape(out), np.int64)
+    v = v if v_moves else np.int64(0)
+    known = sets.contents(arrays)
+    if known is None:
+        return sets.union(x, np.broadcast_to(sets.over(v, None, False), x.shape))
+    if op is _set_at:
+        return _written(x, v, *known, index=attrs["index"])
+    numbers = np.arange(x.size).reshape(x.shape)
+    targets = numbers[_in_order(attrs["index"], tuple(known))]
+    v = v.reshape(v.shape[max(np.ndim(v) - targets.ndim, 0) :])
+    added = sets.grouped(targets, np.broadcast_to(v, targets.shape), x.size)
+    return sets.union(x, added.reshape(x.shape))
+
+
+pattern_rules.POSITIONS[_pattern] = 2
+
+
 def _set_at_vjp(g: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
     if all(array.dtype == bool for array in arrays):  # no position is named twice
         to_v = _to_values(g, v, arrays, index)
@@ -156,6 +176,7 @@ def _set_at_jvp(tangents: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tu
 _set_at: Op = Op(
     _written,
     name="set_at",
+    pattern=_pattern,
     vjp=_set_at_vjp,
     jvp=_set_at_jvp,
     taylor=series.linear,
@@ -259,6 +280,7 @@ def _add_at_jvp(tangents: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tu
 _add_at: Op = Op(
     _added,
     name="add_at",
+    pattern=_pattern,
     vjp=_add_at_vjp,
     jvp=_add_at_jvp,
     taylor=series.linear,
