@@ -19,6 +19,7 @@ from tape.inspect.watching import debug
 from tape.nn import relu
 from tape.ops import add, apply, matmul, multiply, subtract, tanh
 from tape.program import Program, compile, load
+from tape.sparse import sparse_hessian, sparse_jacobian, sparsity
 from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
 from tape.transforms import *  # noqa: F403
@@ -71,6 +72,9 @@ __all__ = [
     "relu",
     "scipy",
     "show_config",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "subtract",
     "tanh",
     "testing",

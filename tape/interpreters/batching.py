@@ -88,23 +88,27 @@ class Lanes(Interpreter):
 
     def process(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run the batch rule of an operation; without one, run the operation once for each element."""
+        ref = self.ref
+        is_batched = [isinstance(x, Handle) and x.trace_ref is ref for x in operands]
+        raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
         if op.is_constant:  # its rule for batches may call operations that are not
             with INTERNAL["no_grad"]():
-                return self._processed(op, operands, attrs)
-        return self._processed(op, operands, attrs)
-
-    def _processed(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        is_batched = [self.owns(x) for x in operands]
-        raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
-        result = NotImplemented
-        if op.batch is not None:
-            result = op.batch(op, raw, is_batched, attrs, self.size)
-        if result is NotImplemented:
-            result = self._one_by_one(op, raw, is_batched, attrs)
-        batch = self.batch(result)
+                result = self._result(op, raw, is_batched, attrs)
+        else:
+            result = self._result(op, raw, is_batched, attrs)
+        batch = Batch(ref, -1, self.leaf(result))
         if op.view is not None and is_batched[0]:
             sharing.note_view(batch, operands, attrs)
         return batch
+
+    def _result(
+        self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
+    ) -> Any:
+        if op.batch is not None:
+            result = op.batch(op, operands, is_batched, attrs, self.size)
+            if result is not NotImplemented:
+                return result
+        return self._one_by_one(op, operands, is_batched, attrs)
 
     def _one_by_one(
         self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
@@ -140,7 +144,10 @@ class Batch(Var):
     is_batch = True
 
     def __init__(self, trace_ref: Any, id: int, node: Any) -> None:
-        super().__init__(trace_ref, id, node)
+        self.trace_ref = trace_ref
+        self.id = id
+        self.node = node
+        self.share = None
         self.memory: sharing.Memory | None = None  # if it is not that of any array of its own
 
     @property

@@ -34,6 +34,8 @@ _AMD = {"barcelona", "bulldozer", "piledriver", "steamroller", "excavator", "zen
 OLDER_KERNELS = frozenset(_INTEL | _AMD)
 """OpenBLAS's kernel sets for x86 without AVX-512. Any other name may be newer, and is kept."""
 
+_WITH_SMALL_KERNELS = frozenset({"skylakex", "cooperlake", "sapphirerapids"})
+
 _OPENBLAS_NAMES = tuple(
     f"{prefix}openblas_{{}}{suffix}" for prefix in ("scipy_", "") for suffix in ("", "64_", "_64")
 )
@@ -239,6 +241,19 @@ def _is_numpys() -> bool:
 
 def _products_module() -> str:
     return _NUMPY_MODULE if _is_numpys() else _SCIPY_MODULE
+
+
+@functools.cache
+def has_small_kernels() -> bool:
+    """Return whether the OpenBLAS that computes products has kernels for small matrices.
+
+    Examples
+    --------
+    >>> from tape.system.blas import has_small_kernels
+    >>> has_small_kernels() in (True, False)
+    True
+    """
+    return (products_library().kernels or "").lower() in _WITH_SMALL_KERNELS
 
 
 def numpy_library() -> Library:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import batch_rules
+from tape.core import batch_rules, pattern_rules
 from tape.core.interpreter import Interceptor, innermost_open, resolve
 from tape.core.node import Handle, plain, untraced
 from tape.core.op import Op
@@ -39,6 +39,7 @@ def _again(b: Any, x: Any, key: Any) -> Any:
 again = Op(
     lambda x, *, key: x,
     name="again",
+    pattern=pattern_rules.elementwise,
     vjp=[lambda g, out, x, key: g],
     linear=True,
     batch=batch_rules.elementwise,

@@ -1,7 +1,7 @@
 """A segment of Python code as one operation: its operands are the Vars among its arguments and captured Vars.
 
-The code runs on plain arrays, so that nothing of it is recorded; `Captures` finds the Vars it closes
-over. Rules run it again, on a trace of their own. In a program it becomes rows, if it can: see
+The code runs on plain arrays, so that nothing of it is recorded; `tape.interpreters.capturing` finds the Vars
+it closes over. Rules run it again, on a trace of their own. In a program it becomes rows, if it can: see
 `tape.transforms._inlined`.
 """
 
@@ -15,26 +15,18 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import OPEN, Interceptor, recorder, resolve
+from tape.core.interpreter import OPEN, recorder, resolve
 from tape.core.node import Handle, batch_below, plain, snapshot, traced
 from tape.core.op import Op
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
+from tape.interpreters.capturing import Captures, Substitution, protected
 from tape.transforms._expand import push_series
 from tape.transforms._inlined import Inlined, inlined
 from tape.transforms._merge import merge
 from tape.transforms._record import dtype_of
 from tape.transforms.loops.body import Unrolled
-
-
-def protected(value: Any) -> Any:
-    """Return a read-only view of a plain value: the code that gets it may run more than once."""
-    if not isinstance(value, np.ndarray) or not value.flags.writeable:
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
 
 
 @contextmanager
@@ -63,72 +55,6 @@ def as_scalar(value: Any) -> Any:
     """Convert a Python float or complex number to a NumPy scalar; return anything else unchanged."""
     is_python = isinstance(value, (float, complex)) and not isinstance(value, np.generic)
     return np.asarray(value)[()] if is_python else value
-
-
-class Captures(Interceptor):
-    """An interpreter that replaces outer Vars by plain arrays and collects them."""
-
-    computes_plainly = True
-    sees_batches = True
-
-    def __init__(self) -> None:
-        self.vars: list[Any] = []
-        self.values: list[Any] = []  # of these in the interpreters around: others, if a segment runs again
-        self._seen: dict[int, Any] = {}
-
-    def resolve(self, var: Any) -> Any:
-        """Map an outer Var to its plain value."""
-        if not isinstance(var, Handle):
-            return var
-        trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var
-        if trace is not None and trace.level > self.level:
-            return var
-        if id(var.node) not in self._seen:
-            self._seen[id(var.node)] = value = _around(self, var)
-            self.vars.append(var if var.is_batch else var.again())
-            self.values.append(snapshot(value))
-        return protected(plain(self._seen[id(var.node)]))
-
-    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Compute the operation with plain values."""
-        return op(*map(self.resolve, operands), **attrs)
-
-
-class Substitution(Interceptor):
-    """An interpreter that replaces captured Vars by other values.
-
-    Parameters
-    ----------
-    captured : sequence of Var
-        The Vars that the code closes over.
-    values : sequence
-        Their substitutes.
-    """
-
-    sees_batches = True
-
-    def __init__(self, captured: Sequence[Any], values: Sequence[Any]) -> None:
-        self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
-
-    def resolve(self, var: Any) -> Any:
-        """Map a captured Var to its substitute, another one to what it is around this interpreter."""
-        if not isinstance(var, Handle):
-            return var
-        key = id(var.node)
-        return self._values[key] if key in self._values else _around(self, var)
-
-    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Apply the operation to the substitutes."""
-        return op(*map(self.resolve, operands), **attrs)
-
-
-def _around(region: Interceptor, var: Any) -> Any:
-    """Map a Var to its value in the interpreters around one, which is busy meanwhile."""
-    was_busy, region.is_busy = region.is_busy, True
-    try:
-        return resolve(var)
-    finally:
-        region.is_busy = was_busy
 
 
 class Packing:

@@ -12,10 +12,12 @@ from tape import errors, tree
 from tape.core.interpreter import resolve
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
+from tape.interpreters.capturing import Substitution, protected
 from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
-from tape.transforms._segment import Segment, Substitution, as_scalar, is_float, protected
+from tape.transforms._segment import Segment, as_scalar, is_float
+from tape.transforms.loops.counted import rows_of
 
 Body = Callable[[Any, int], Any]
 
@@ -29,6 +31,9 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     repetitions of each step at most, ``binomial(s + r, s)`` steps can be reversed: 10,000 steps with 20
     snapshots and 4 repetitions. Forward mode needs no snapshots and runs every step once more. Second
     derivatives are correct, but save no memory: the reverse sweep is recorded in full.
+
+    In a compiled function this is a loop of the program if ``body`` does not read numbers in Python; it keeps
+    as many states as the square root of ``steps``.
 
     Parameters
     ----------
@@ -76,6 +81,8 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     """
     check_callable(body, "checkpoint_loop")
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
+    if not progress and (found := rows_of(body, state, steps)) is not None:
+        return found
     loop = _Loop(body, state, steps, snapshots, progress)
     return loop.segment.as_node(loop.vjp, loop.jvp)
 

@@ -5,8 +5,8 @@ Relies on `tape.viz.view` for the nodes and texts to draw. All names chosen by u
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from tape import errors
@@ -146,11 +146,11 @@ def _node(view: View, i: int, values: bool) -> str:
     kind, state = view.kind(i), view.state(i)
     title = _bold(view.name(i) or view.op_name(i))
     if kind == "op":
-        title += escape(view.arguments(i))
+        title += _escaped(view.arguments(i))
     small = " · ".join(part for part in (f"%{i}", kind if kind != "op" else "", view.type(i)) if part)
     rows = [title, _coloured(small, LIGHT.muted, 10)]
     if values:
-        rows.append(escape(view.value(i)))
+        rows.append(_escaped(view.value(i)))
     if view.has_adjoint(i):
         rows.append(_coloured(f"∂ {view.adjoint(i)}", LIGHT.adjoint_ink))
     attributes = [
@@ -227,9 +227,14 @@ def _quoted(lines: Sequence[str]) -> str:
     return f'"{text}"'
 
 
+def _escaped(text: str) -> str:
+    """Return text for a label like HTML. Graphviz also stumbles over one that is all square brackets."""
+    return html.escape(text).replace("]", "&#93;")
+
+
 def _bold(text: str) -> str:
-    return f"<B>{escape(text)}</B>" if text else ""
+    return f"<B>{_escaped(text)}</B>" if text else ""
 
 
 def _coloured(text: str, colour: str, size: int = 12) -> str:
-    return f'<FONT COLOR="{colour}" POINT-SIZE="{size}">{escape(text)}</FONT>'
+    return f'<FONT COLOR="{colour}" POINT-SIZE="{size}">{_escaped(text)}</FONT>'

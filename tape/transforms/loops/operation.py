@@ -9,6 +9,7 @@ from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.transforms.loops.batches import batch
 from tape.transforms.loops.forward import expand, push
+from tape.transforms.loops.patterns import pattern
 from tape.transforms.loops.reversal import pull
 from tape.transforms.loops.steps import Steps
 
@@ -24,6 +25,7 @@ STEPS = Op(
     jvp=push,
     taylor=expand,
     batch=batch,
+    pattern=pattern,
     lower=lambda b, *operands, steps: INTERNAL["lower_steps"](b, operands, steps),
     explains_errors=False,
     doc="Run the body of a loop once for each step.",

@@ -6,18 +6,28 @@ program runs this one alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tape import ops
 from tape.core.batch_rules import elementwise
 from tape.core.linear import part
 from tape.core.node import Node
 from tape.core.results import Results
 from tape.core.trace import Trace
 from tape.transforms.loops.body import BodyTrace, Unrolled, ancestors, extracted
-from tape.transforms.loops.steps import Steps, differentiated, is_float, is_on, or_zeros, outside, recorded
+from tape.transforms.loops.steps import (
+    MOST_DIFFERENT,
+    Steps,
+    differentiated,
+    is_float,
+    is_on,
+    or_zeros,
+    outside,
+    recorded,
+)
 
 
 def pull(g: Results, out: Any, *operands: Any, steps: Steps) -> list[Any]:
@@ -45,6 +55,9 @@ def _pull_unrolled(g: Results, operands: Sequence[Any], steps: Steps) -> list[An
 class Reversal:
     """The two loops of a reverse rule.
 
+    In the last steps nothing may flow yet to some of the state, as it does in steps before them. These steps
+    are not part of the second loop: a zero adjoint beside an infinite derivative would make NaN.
+
     Parameters
     ----------
     steps : Steps
@@ -70,37 +83,39 @@ class Reversal:
         with BodyTrace("the derivative of a loop") as trace, np.errstate(all="ignore"):
             leaves, inner, params, outputs = differentiated(trace, body, [is_float(x) for x in examples])
             count = len(trace.nodes)
-            self._states = _reached(steps, inner, params, outputs, has_adjoint)
             self._collected = [k for k in range(steps.states, len(results)) if has_adjoint[k]]
-            adjoints = {k: trace.leaf(np.zeros_like(results[k])) for k in [*self._states, *self._collected]}
-            seeds: dict[int, Any] = {}
-            for k, adjoint in adjoints.items():
-                if is_on(inner, outputs[k]):
-                    id = outputs[k].id
-                    seeds[id] = seeds[id] + adjoint if id in seeds else adjoint.again()
-            found = iter(inner.pull_back(seeds))
-            of_constants, of_states, of_arrays = steps.split(
-                [None if param is None else next(found) for param in params]
-            )
-            self._constants = [k for k, gradient in enumerate(of_constants) if gradient is not None]
-            self._arrays = [k for k, gradient in enumerate(of_arrays) if gradient is not None]
+
+            def swept(states: list[int]) -> _Step:
+                return _Step(steps, trace, inner, params, outputs, states, self._collected)
+
+            each = _different(steps, swept, params, has_adjoint)
+            if each is None:
+                each = [swept(_reached(steps, inner, params, outputs, has_adjoint))]
+                each[0].after = each[0].before
+            some = each[: max(steps.length, 1)]  # those that there are
+            self._constants = sorted({k for step in some for k in step.constants})
+            self._arrays = sorted({k for step in some for k in step.arrays})
             totals = [trace.leaf(np.zeros_like(examples[k])) for k in self._constants]
-            contributions = [
-                *[total + of_constants[k] for k, total in zip(self._constants, totals, strict=True)],
-                *[or_zeros(of_states[k], results[k]) for k in self._states],
-                *[of_arrays[k] for k in self._arrays],
-            ]
-            made = [trace.output(contribution) for contribution in contributions]
+            first = steps.constants + steps.states
+            made = []
+            for step in each:
+                contributions = [
+                    *[step.constants[k] + total if k in step.constants else total.again()
+                      for k, total in zip(self._constants, totals, strict=True)],
+                    *[or_zeros(step.states.get(k), results[k]) for k in step.after],
+                    *[or_zeros(step.arrays.get(k), examples[first + k]) for k in self._arrays],
+                ]  # fmt: skip
+                made.append([trace.output(contribution) for contribution in contributions])
             originals = [trace.output(outside(inner, output)) for output in outputs]
         self.captured, captures = trace.captured, trace.captures
         ids = [leaf.id for leaf in leaves]
-        adjoint_ids = {leaf.id for leaf in [*adjoints.values(), *totals]}
+        adjoint_ids = {leaf.id for leaf in totals}.union(*[step.adjoint_ids for step in each])
         of_constants, of_states, of_arrays = steps.split(ids)
         kept = _kept(
             trace.nodes,
             0 if steps.is_recomputed else count,
             ids,
-            made,
+            [id for outputs_of_step in made for id in outputs_of_step],
             adjoint_ids,
             {*of_states, *of_arrays},
         )
@@ -117,17 +132,22 @@ class Reversal:
             steps.ends_by,
         )
         fixed = [*captures, *[of_constants[k] for k in self._needed]]
-        state = [leaf.id for leaf in [*totals, *[adjoints[k] for k in self._states]]]
-        stacked = [
-            *[of_arrays[k] for k in self._read],
-            *residuals,
-            *[adjoints[k].id for k in self._collected],
-        ]
+        bodies = []
+        for step, ends in zip(each, made, strict=True):
+            state = [*[leaf.id for leaf in totals], *[step.adjoints[k].id for k in step.before]]
+            stacked = [
+                *[of_arrays[k] for k in self._read],
+                *residuals,
+                *[step.adjoints[k].id for k in self._collected],
+            ]
+            bodies.append(extracted(trace.nodes, [*fixed, *state, *stacked], ends))
+        self._last = [(body, step.before, step.after) for body, step in zip(bodies[:-1], each, strict=False)]
+        self._states = each[-1].before
         self.backward = Steps(
-            extracted(trace.nodes, [*fixed, *state, *stacked], made),
-            steps.length,
+            bodies[-1],
+            max(steps.length - len(self._last), 0),
             len(fixed),
-            len(state),
+            len(totals) + len(self._states),
             not steps.is_backwards,
             ends_by="length" if steps.ends_by == "length" else "count",
         )
@@ -139,22 +159,109 @@ class Reversal:
         examples, results = steps.body.examples(), steps.body.results()
         collected = self.forward(*self.captured, *operands)
         count = collected[1:2] if steps.ends_by == "flag" else steps.count_in(operands)
-        found = self.backward(
-            *self.captured,
-            *[constants[k] for k in self._needed],
-            *[or_zeros(None, examples[k]) for k in self._constants],
-            *[or_zeros(g[k], results[k]) for k in self._states],
+        fixed = [*self.captured, *[constants[k] for k in self._needed]]
+        totals = [or_zeros(None, examples[k]) for k in self._constants]
+        stacked = [
             *[arrays[k] for k in self._read],
             *collected[len(g) :],
             *[g[k] for k in self._collected],
-            *count,
-        )
+        ]
+        adjoints = {k: g[k] for k in range(steps.states)}
+        ends: list[list[Any]] = []  # the contributions to elements of arrays, from the last step on
+        for body, before, after in self._last[: steps.length]:
+            at = len(ends) if steps.is_backwards else steps.length - 1 - len(ends)
+            elements = [array[at] for array in stacked]
+            found = body.run([*fixed, *totals, *[adjoints[k] for k in before], *elements])
+            totals, found = found[: len(totals)], found[len(totals) :]
+            adjoints = dict(zip(after, found, strict=False))
+            ends.append(found[len(after) :])
+        by_arrays: Sequence[Any] = []
+        if len(ends) < steps.length or not ends:
+            rest = slice(len(ends), None) if steps.is_backwards else slice(steps.length - len(ends))
+            given = [array[rest] for array in stacked] if ends else stacked
+            states = [or_zeros(adjoints.get(k), results[k]) for k in self._states]
+            found = list(self.backward(*fixed, *totals, *states, *given, *count))
+            totals, found = found[: len(totals)], found[len(totals) :]
+            adjoints = dict(zip(self._states, found, strict=False))
+            by_arrays = found[len(self._states) :]
         contributions: list[Any] = [None] * len(operands)
-        first, last = steps.constants, steps.constants + steps.states
-        places = [*self._constants, *[first + k for k in self._states], *[last + k for k in self._arrays]]
-        for place, contribution in zip(places, found, strict=True):
-            contributions[place] = contribution
+        for k, total in zip(self._constants, totals, strict=True):
+            contributions[k] = total
+        for k, adjoint in adjoints.items():
+            contributions[steps.constants + k] = adjoint
+        for place, k in enumerate(self._arrays):
+            parts = list(by_arrays[place : place + 1])
+            if ends:
+                rows = ops.stack([end[place] for end in (ends if steps.is_backwards else ends[::-1])])
+                parts = [rows, *parts] if steps.is_backwards else [*parts, rows]
+            joined = parts[0] if len(parts) == 1 else ops.concatenate(parts)
+            contributions[steps.constants + steps.states + k] = joined
         return contributions
+
+
+class _Step:
+    """The reverse sweep over one step.
+
+    Parameters
+    ----------
+    steps, trace, inner, params, outputs
+        The loop, its body recorded on a trace, and a tape inside of it, see `differentiated`.
+    before : list of int
+        The states that have an adjoint after the step.
+    collected : list of int
+        The other results that have one.
+
+    Attributes
+    ----------
+    after : list of int
+        The states that have an adjoint before the step.
+    adjoints : dict
+        The leaf of each.
+    constants, states, arrays : dict
+        The contributions, where there are any.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        trace: BodyTrace,
+        inner: Trace,
+        params: Sequence[Any],
+        outputs: Sequence[Any],
+        before: list[int],
+        collected: Sequence[int],
+    ) -> None:
+        results = steps.body.results()
+        self.before = before
+        self.adjoints = {k: trace.leaf(np.zeros_like(results[k])) for k in [*before, *collected]}
+        self.adjoint_ids = {leaf.id for leaf in self.adjoints.values()}
+        seeds: dict[int, Any] = {}
+        for k, adjoint in self.adjoints.items():
+            if is_on(inner, outputs[k]):
+                id = outputs[k].id
+                seeds[id] = seeds[id] + adjoint if id in seeds else adjoint.again()
+        found = iter(inner.pull_back(seeds)) if seeds else None
+        gradients = [None if param is None or found is None else next(found) for param in params]
+        self.constants, self.states, self.arrays = [
+            {k: gradient for k, gradient in enumerate(part) if gradient is not None}
+            for part in steps.split(gradients)
+        ]
+        self.after = sorted(self.states)
+
+
+def _different(
+    steps: Steps, swept: Callable[[list[int]], _Step], params: Sequence[Any], has_adjoint: Sequence[bool]
+) -> list[_Step] | None:
+    """Return the last steps, last one first, up to one that stands for all before it; None if none does."""
+    if steps.ends_by != "length" or not steps.length or steps.is_recomputed:  # whose steps take memory
+        return None
+    _, of_states, _ = steps.split(params)
+    each = [swept([k for k in range(steps.states) if has_adjoint[k] and of_states[k] is not None])]
+    while each[-1].after != each[-1].before:
+        if len(each) == MOST_DIFFERENT:
+            return None
+        each.append(swept(each[-1].after))
+    return each
 
 
 def _reached(

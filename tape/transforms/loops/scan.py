@@ -15,7 +15,7 @@ from tape.core.interpreter import recorder
 from tape.core.node import plain
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
-from tape.transforms.loops.body import Unrolled, record
+from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import Place, body_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
 from tape.transforms.loops.steps import Steps
@@ -77,8 +77,8 @@ def scan(
     that takes. It may write to its carry and elements, which are its own. Python numbers in a carry become
     numbers of NumPy.
 
-    In derivatives of a loop in a compiled function zeros stand where nothing flows: beside infinite values
-    they make NaN.
+    In second derivatives of a loop in a compiled function, and in those with ``checkpoint=``, zeros stand
+    where nothing flows: beside infinite values they make NaN.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def scan(
     -386.532361
     """
     check_callable(f, "scan")
-    loop = _Loop(f, init, xs, length, reverse)
+    loop = Scan(f, init, xs, length, reverse)
     return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
 
 
@@ -150,7 +150,7 @@ def _stretches(checkpoint: Any, length: int) -> int:
     return max(1, min(checkpoint, length))
 
 
-class _Loop:
+class Scan:
     """One call of `scan`."""
 
     def __init__(
@@ -228,7 +228,7 @@ class _Loop:
         arrays = [array[start : start + size * count] for array in self.arrays]
         arrays = [ops.reshape(array, (count, size, *np.shape(array)[1:])) for array in arrays]
         elements = tree.restore(self._element, arrays)
-        state, ys = _Loop(stretch, state, elements, count, self.is_backwards, True).run()
+        state, ys = Scan(stretch, state, elements, count, self.is_backwards, True).run()
         collected.append(tree.map_leaves(lambda y: ops.reshape(y, (count * size, *np.shape(y)[2:])), ys))
         if self.is_backwards:
             collected.reverse()
@@ -269,9 +269,18 @@ class _Loop:
             collected.reverse()
         return [*state, *[ops.stack(column) for column in zip(*collected, strict=True)]]
 
-    def _as_one(self, place: Place) -> list[Any]:
-        """Record as one operation."""
-        count = len(self.carry)
+    def recorded(self) -> Body | None:
+        """Return the body, recorded once; None if loops in it end by data.
+
+        Raises
+        ------
+        Unrolled
+            If it cannot be recorded once.
+        """
+        body, _, places = with_capacity(self._recorded)
+        return None if places else body
+
+    def _recorded(self, place: Place) -> tuple[Body, list[Any], list[Any]]:
         if self.length:
             first = self.length - 1 if self.is_backwards else 0
             elements = [np.asarray(plain(array))[first][()] for array in self.arrays]
@@ -279,7 +288,12 @@ class _Loop:
             elements = [np.zeros(np.shape(array)[1:], dtype_of(array))[()] for array in self.arrays]
         examples = [*map(example_of, self.carry.leaves), *elements]
         inside = partial(body_of, place)
-        body, captured, places = record(self.step, examples, count, self.name, self.length, inside)
+        return record(self.step, examples, len(self.carry), self.name, self.length, inside)
+
+    def _as_one(self, place: Place) -> list[Any]:
+        """Record as one operation."""
+        count = len(self.carry)
+        body, captured, places = self._recorded(place)
         state = [*self.carry.leaves, *[np.int64(0)] * len(places)]
         steps = Steps(body, self.length, len(captured), len(state), self.is_backwards, self.is_recomputed)
         results = list(steps(*captured, *state, *self.arrays))

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Ending = Literal["length", "flag", "count"]
 
+MOST_DIFFERENT = 4
+"""Steps at either end of a loop whose derivatives are not like those of the others, beside one of these."""
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
