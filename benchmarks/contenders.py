@@ -20,8 +20,8 @@ from benchmarks.machine import thread_limit
 
 __all__ = ["gradients_by", "is_rival", "is_traced", "load", "require"]
 
-_RIVALS = frozenset({"torch", "jax", "autograd"})
-_OWN_ALLOCATORS = frozenset({"torch", "jax"})
+_RIVALS = frozenset({"torch", "jax", "autograd", "casadi"})
+_OWN_ALLOCATORS = frozenset({"torch", "jax", "casadi"})
 
 Loss = Callable[..., Any]
 

@@ -6,14 +6,18 @@ squared residuals, 100 steps of gradient descent. Every contender must arrive at
 
 from __future__ import annotations
 
+import ctypes
 import math
+import shutil
+import subprocess
+import tempfile
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.contenders import load
-from benchmarks.harness import Call, Case
+from benchmarks.harness import Call, Case, NotAvailableError
 from benchmarks.registry import workload
 
 _EPOCHS = 100
@@ -32,6 +36,7 @@ def curve_fit(seed: int) -> list[Case]:
         "tape": _with_tape,
         "numpy": lambda: _by_hand,
         "numba by hand": _with_numba,
+        "C by hand": _with_c,
         "torch": _with_torch,
         "jax": _with_jax,
         "autograd": _with_autograd,
@@ -78,6 +83,50 @@ def _fit_in_one_loop(x: Any, y: Any, mu: float, sigma: float, scale: float) -> t
 def _with_numba() -> Call:
     fit = load("numba").njit(_fit_in_one_loop)
     return lambda: fit(_X, _Y, *_START)
+
+
+_IN_C = """
+#include <math.h>
+void fit(const double *x, const double *y, int points, int epochs, double rate, double *params) {
+    double mu = params[0], sigma = params[1], scale = params[2];
+    for (int epoch = 0; epoch < epochs; epoch++) {
+        double sum_mu = 0, sum_sigma = 0, sum_scale = 0, inverse = 1 / sigma;
+        for (int i = 0; i < points; i++) {
+            double u = (x[i] - mu) * inverse, bell = exp(-u * u);
+            double weighted = (scale * bell - y[i]) * bell;
+            sum_mu += weighted * u;
+            sum_sigma += weighted * u * u;
+            sum_scale += weighted;
+        }
+        double factor = 4 * scale * inverse;
+        mu -= rate * factor * sum_mu;
+        sigma -= rate * factor * sum_sigma;
+        scale -= rate * 2 * sum_scale;
+    }
+    params[0] = mu, params[1] = sigma, params[2] = scale;
+}
+"""
+
+
+def _with_c() -> Call:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise NotAvailableError("there is no C compiler")
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/fit.so"
+        command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-lm"]
+        subprocess.run(command, input=_IN_C.encode(), check=True)
+        fit = ctypes.CDLL(library).fit
+    params = np.empty(len(_START))
+    given = [ctypes.c_void_p(_X.ctypes.data), ctypes.c_void_p(_Y.ctypes.data), len(_X), _EPOCHS]
+    given += [ctypes.c_double(_RATE), ctypes.c_void_p(params.ctypes.data)]
+
+    def call() -> list[Any]:
+        params[:] = _START
+        fit(*given)
+        return list(params)
+
+    return call
 
 
 def _loss(mu: Any, sigma: Any, scale: Any) -> Any:
