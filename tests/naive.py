@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy import special  # noqa: F401
+from scipy import special, stats  # noqa: F401
 
 from tests import naive_nn as nn  # noqa: F401
 

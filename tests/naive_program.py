@@ -12,7 +12,8 @@ from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.loops import Block
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.runtime.verify import Body, slots_of, verify
+from tape.program.runtime.slots import Body, slots_of
+from tape.program.runtime.verify import verify
 from tests import naive_sorting
 
 

@@ -21,6 +21,33 @@ def _refined_order(x: Any, order: Any, parameters: Any) -> Any:
     return np.array(rows, np.int64)
 
 
+def _wanted(at: Any, parameters: Any) -> Any:
+    rows, _, count, has_each = parameters
+    return np.broadcast_to(at.reshape((rows if has_each else 1), count), (rows, count))
+
+
+def _ranked(x: Any, at: Any, parameters: Any) -> Any:
+    rows = x.reshape(parameters[:2])
+    found = np.take_along_axis(np.sort(rows, axis=1), _wanted(at, parameters), 1)
+    nan = np.where((rows != rows).any(axis=1), np.nan if x.dtype.kind == "f" else 0, 0).astype(x.dtype)
+    return np.column_stack([found, nan])
+
+
+def _ranked_places(x: Any, at: Any, parameters: Any) -> Any:
+    order = np.argsort(x.reshape(parameters[:2]), axis=1, kind="stable")
+    return np.take_along_axis(order, _wanted(at, parameters), 1)
+
+
+def _partition_order(x: Any, pivots: Any, parameters: Any) -> Any:
+    """By how many pivots are below an element, and at it or below; NaN last."""
+    rows, length, count = parameters
+    out = []
+    for row, those in zip(x.reshape(rows, length), pivots.reshape(rows, count), strict=True):
+        below = [(np.sum(those < v) + np.sum(those <= v)) if v == v else 2 * count + 1 for v in row]
+        out.append(sorted(range(length), key=below.__getitem__))
+    return np.array(out, np.int64)
+
+
 def _search(x: Any, keys: Any, parameters: Any) -> Any:
     return np.searchsorted(x.ravel(), keys.ravel(), "right" if parameters[2] else "left")
 
@@ -75,6 +102,9 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "stable_argsort": _in_rows(lambda x: np.argsort(x, kind="stable")),
     "stable_order": _stable_order,
     "refined_order": _refined_order,
+    "ranked": _ranked,
+    "ranked_places": _ranked_places,
+    "partition_order": _partition_order,
     "search": _search,
     "digitize": _digitize,
     "interp": lambda x, xp, fp, parameters: np.interp(x.ravel(), xp.ravel(), fp.ravel()),

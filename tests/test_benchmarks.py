@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tape
+from benchmarks import against
 from benchmarks.__main__ import main
 from benchmarks.contenders import is_rival, is_traced, load, require
 from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
@@ -380,3 +381,35 @@ def test_growth_of_resident_memory_is_a_number() -> None:
 def test_nested_gradients_record_more_operations_with_every_order() -> None:
     counts = [higher_order.operations(higher_order._nested_grad(order)) for order in range(1, 6)]
     assert counts == sorted(set(counts))
+
+
+# ---- two checkouts ---------------------------------------------------------------------------------
+
+
+def test_checkouts_are_measured_in_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tape").mkdir()
+    (tmp_path / "tape" / "__init__.py").touch()
+    asked = []
+
+    def measured(checkout: Path, workload: str, seconds: float) -> dict[tuple[str, str], float] | str:
+        asked.append((checkout, workload))
+        if workload == "chain" and checkout == tmp_path:
+            return "ImportError: no such thing"
+        noise = 1 + 0.2 * (len(asked) % 3)
+        here = {("", "tape"): 1.1 * noise, ("", "tape compiled"): 1.01 * noise, ("new", "tape"): noise}
+        return here if checkout == ROOT else {key: noise for key in here if key[0] != "new"}
+
+    monkeypatch.setattr(against, "_measured", measured)
+    assert against.main([str(tmp_path), "call", "--turns", "6"]) == 1
+    assert [checkout == ROOT for checkout, _ in asked] == [False, True, True, False] * 3
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["1.100!", "1.010"]
+    assert [line.split(" · ", 1)[1] for line in lines] == ["tape", "tape compiled"]
+
+    assert against.main([str(tmp_path), "call", "--turns", "6", "--limit", "1.2"]) == 0
+    assert against.main([str(tmp_path), "chain"]) == 1
+    assert "chain does not run" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        against.main([str(tmp_path / "tape")])

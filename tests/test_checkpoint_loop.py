@@ -319,3 +319,43 @@ def test_what_the_body_raises_comes_through(derive, recording):
         derive(f)(1.0)
     assert interpreter.innermost_open() is None
     assert not interpreter.OPEN
+
+
+# ---- in programs ---------------------------------------------------------------------------------
+
+TABLE = np.linspace(0.5, 1.0, 6)
+BODIES = {
+    "state alone": lambda s, step: np.sin(s) * 0.9,
+    "number of the step": lambda s, step: s * 0.5**step + step % 2 - 0.1 * step,
+    "elements": lambda s, step: s * np.asarray(TABLE, like=s)[step + 0],
+}
+IN_PYTHON = {
+    "reads": lambda s, step: s if step % 2 else s * 0.5,
+    "large ints": lambda s, step: s * (0.5 + 1 / (1 + 2**step)),
+    "divides": lambda s, step: s / (step + 1),
+}
+
+
+@pytest.mark.parametrize("name", [*BODIES, *IN_PYTHON])
+def test_in_a_program_it_is_rows_if_numbers_mean_there_what_they_mean_in_python(name):
+    body = BODIES.get(name) or IN_PYTHON[name]
+
+    def f(x):
+        return np.sum(tape.checkpoint_loop(lambda s, k: body(s, k) * x, x, 6, 2) ** 2)
+
+    for derived in (f, tape.grad(f), tape.grad(lambda x: np.sum(tape.grad(f)(x) ** 2))):
+        compiled = tape.compile(derived)
+        compiled(X)
+        assert_close(compiled(X / 2), derived(X / 2))
+        (program,) = compiled.programs.values()
+        assert bool(program.explain().callbacks) == (name in IN_PYTHON)
+
+
+def test_in_a_program_a_body_that_writes_to_its_state_raises():
+    def body(s, step):
+        s += 1
+        return s
+
+    compiled = tape.compile(lambda x: tape.checkpoint_loop(body, x, 3, 2))
+    with pytest.raises(errors.InPlaceError):
+        compiled(X)

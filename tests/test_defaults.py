@@ -168,11 +168,14 @@ odeint: rtol=1e-08, atol=1e-08, method='RK45', gradient=None, max_steps=None
 profile: repeats=None, derivative=True, progress=False
 root: solver=None
 rop: method='forward'
+sparse_hessian: argnums=0, recovery='direct', pattern=None
+sparse_jacobian: argnums=0, mode='auto', pattern=None
+sparsity: argnums=0, order=1
 value_and_grad: argnums=0, has_aux=False
 vjp: has_aux=False
 scipy.curve_fit: sigma=None, absolute_sigma=False, bounds=None, progress=False
-scipy.least_squares: args=(), bounds=None, progress=False
-scipy.minimize: args=(), method=None, bounds=None, constraints=(), callback=None, progress=False
+scipy.least_squares: args=(), bounds=None, jac_sparsity=None, progress=False
+scipy.minimize: args=(), method=None, bounds=None, constraints=(), sparse=False, callback=None, progress=False
 scipy.root: args=(), method='hybr', callback=None, progress=False
 optim.Adam: lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.0
 optim.SGD: momentum=0.0, weight_decay=0.0, nesterov=False

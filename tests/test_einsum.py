@@ -242,3 +242,13 @@ def test_the_taylor_series_of_a_product_of_three():
     x = np.array([1.0, 2.0])
     derivatives = tape.taylor(lambda t: np.einsum("i,i,i->", t * x, t + x, t - x), 1.0, 1.0, order=4)
     assert_close(derivatives, [-6.0, 0.0, 18.0, 18.0, 0.0], 1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_infinities_do_not_cancel_out_in_programs():
+    """What one operand alone has is summed after the product, as in NumPy."""
+    a, x = np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([np.inf, 1.0])
+    compiled = tape.compile(lambda a, x: np.einsum("ij,j->", a, x))
+    compiled(a, np.ones(2))
+    assert np.isnan(compiled(a, x))
+    assert np.isnan(np.einsum("ij,j->", a, x))

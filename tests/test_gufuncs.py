@@ -9,12 +9,14 @@ import tape
 from tape import errors, ops
 from tape.program.native import functions
 from tape.program.native.gufuncs import GUFUNCS, layout_of, strides_of
+from tape.program.native.opcodes import FIELDS, WIDTH, opcode
 from tape.program.runtime import pauses, routine
 from tests.naive_program import compiled_for
 from tests.oracles import assert_close
 from tests.tiers import grid
 
 FLOATS = (np.float64, np.float32)
+DTYPES = (*FLOATS, np.complex128, np.complex64)
 
 
 def leaves(value):
@@ -23,6 +25,10 @@ def leaves(value):
 
 def symmetric(a):
     return (a + np.swapaxes(a, -1, -2)) / 2
+
+
+def gram(a):
+    return a @ np.swapaxes(np.conj(a), -1, -2) + np.eye(a.shape[-1], dtype=a.dtype)
 
 
 VALUES = {
@@ -34,6 +40,8 @@ VALUES = {
     "eigvalsh": np.linalg.eigvalsh,
     "eigvalsh of the upper triangle": lambda a: np.linalg.eigvalsh(a, "U"),
     "svd": np.linalg.svd,
+    "svd of Hermitian ones": lambda a: np.linalg.svd(a, hermitian=True),
+    "svdvals of Hermitian ones": lambda a: np.linalg.svd(a, compute_uv=False, hermitian=True),
     "svd of tall ones": lambda a: np.linalg.svd(a[..., 1:]),
     "thin svd of tall ones": lambda a: np.linalg.svd(a[..., 1:], full_matrices=False),
     "thin svd of wide ones": lambda a: np.linalg.svd(a[..., 1:, :], full_matrices=False),
@@ -53,8 +61,13 @@ ROUNDED = {
     "cond by columns": lambda a: np.linalg.cond(a, 1),
     "matrix_power": lambda a: np.linalg.matrix_power(a, -2),
     "zeroth power": lambda a: np.linalg.matrix_power(a, 0),
+    "solve": lambda a: np.linalg.solve(a, a[..., :2].real),
+    "cholesky": lambda a: np.linalg.cholesky(gram(a)),
+    "upper cholesky": lambda a: np.linalg.cholesky(gram(a), upper=True),
+    "triangular system": lambda a: ops.linalg.solve_triangular(a, a[..., 1:], "C", lower=True),
+    "triangular system of ones": lambda a: ops.linalg.solve_triangular(a, a, 1, unit_diagonal=True),
 }
-STACKS = {"one": (), "stack": (3,), "stack of stacks": (2, 1, 3), "stack of one": (1,)}
+STACKS = {"one": (), "stack": (3,), "stack of stacks": (2, 1, 3), "stack of one": (1,), "none": (2, 0)}
 LAYOUTS = {
     "as it is": lambda a: a,
     "transposed": lambda a: np.swapaxes(a, -1, -2),
@@ -64,7 +77,9 @@ LAYOUTS = {
 
 
 def draw(stack, dtype=float, seed=0):
-    return (np.random.default_rng(seed).normal(size=(*stack, 4, 4)) + 2 * np.eye(4)).astype(dtype)
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(*stack, 4, 4)) + 2 * np.eye(4)
+    return (a + 1j * rng.normal(size=a.shape) if np.dtype(dtype).kind == "c" else a).astype(dtype)
 
 
 def assert_no_callbacks(compiled):
@@ -99,7 +114,8 @@ def test_layouts_are_those_of_the_results_of_numpy(name):
         ]
         layout = layout_of(name, [x.shape for x in operands], types.split("->")[0], free)
         given = {"out": np.empty((*stack, *free), types[-1])} if free else {}
-        results = of.ufunc(*operands, **given)
+        with np.errstate(invalid="ignore"):  # not all of them have a result
+            results = of.ufunc(*operands, **given)
         arrays = [*operands, *(results if type(results) is tuple else (results,))]
         expected = [(np.shape(x), x.dtype) for x in arrays[len(operands) :]]
         assert layout.results[int(of.overwrites) :] == expected
@@ -116,7 +132,7 @@ def test_results_are_numpys_to_the_last_bit(name, stack, layout):
     def f(a):
         return VALUES[name](LAYOUTS[layout](a))
 
-    for dtype in FLOATS:
+    for dtype in DTYPES:
         compiled, _ = compiled_for(f, draw(STACKS[stack], dtype))
         assert_no_callbacks(compiled)
         a = draw(STACKS[stack], dtype, 1)
@@ -128,21 +144,23 @@ def test_results_are_numpys_to_the_last_bit(name, stack, layout):
 @grid(name=ROUNDED, stack=STACKS, times=2)
 def test_compositions_are_numpys_up_to_rounding(name, stack):
     f = ROUNDED[name]
-    for dtype in FLOATS:
+    for dtype in DTYPES:
         compiled, _ = compiled_for(f, draw(STACKS[stack], dtype))
         assert_no_callbacks(compiled)
         a = draw(STACKS[stack], dtype, 1)
-        assert_close(compiled(a), f(a), 1e-11 if dtype is np.float64 else 1e-4)
+        assert_close(compiled(a), f(a), 1e-11 if dtype in (np.float64, np.complex128) else 1e-4)
         assert compiled(a).dtype == f(a).dtype
 
 
-def test_long_stacks_pause_and_give_the_same(monkeypatch):
-    """In portions, each of them a row."""
+@grid(threads=[1, 2, 3], times=2)
+def test_long_stacks_pause_and_give_the_same(monkeypatch, threads):
+    """In portions of a row."""
     monkeypatch.setattr(pauses, "BETWEEN", 1e5)
+    monkeypatch.setattr(routine, "num_threads", lambda: threads)
     a = draw((40,))
     for f in (np.linalg.slogdet, np.linalg.qr, np.linalg.eigvalsh):
         compiled, program = compiled_for(f, a)
-        assert len(program) > 6
+        assert min(_fields(program, "gufunc", "portion")) < 40
         for found, expected in zip(leaves(compiled(a)), leaves(f(a)), strict=True):
             np.testing.assert_array_equal(found, expected)
 
@@ -193,6 +211,57 @@ def test_ints_are_computed_in_double_precision():
         compiled, _ = compiled_for(f, a)
         assert_no_callbacks(compiled)
         np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+def _fields(program, name, field):
+    """Return a field of all rows of a kind."""
+    code, at = program.code, 1 + FIELDS[name].index(field)
+    return [code[row * WIDTH + at] for row in range(len(program)) if code[row * WIDTH] == opcode(name)]
+
+
+def _systems(a):
+    gram = a @ a.swapaxes(-1, -2) + np.eye(a.shape[-1])
+    factor = np.linalg.cholesky(gram)
+    return factor, np.linalg.solve(gram, a), ops.linalg.solve_triangular(factor, a, lower=True)
+
+
+SHARED = {
+    "det": (np.linalg.det, "gufunc"), "inv": (np.linalg.inv, "gufunc"), "svd": (np.linalg.svd, "gufunc"),
+    "slogdet": (np.linalg.slogdet, "gufunc"), "eigh": (np.linalg.eigh, "gufunc"),
+    "qr": (np.linalg.qr, "gufunc"), "fft": (np.fft.fft, "gufunc"), "irfft": (np.fft.irfft, "gufunc"),
+    "gesv": (_systems, "gesv"), "potrf": (_systems, "potrf"), "trsm": (_systems, "trsm"),
+}  # fmt: skip
+
+
+@grid(name=SHARED, times=4)
+def test_any_number_of_threads_gives_the_same(monkeypatch, name):
+    f, kind = SHARED[name]
+    a = np.random.default_rng(0).normal(size=(301, 12, 12))
+    results = []
+    for threads in (1, 2, 3, 7):
+        monkeypatch.setattr(routine, "num_threads", lambda threads=threads: threads)
+        compiled, program = compiled_for(f, a)
+        assert max(_fields(program, kind, "threads")) > 1
+        results.append(leaves(compiled(a)))
+    for found in results[1:]:
+        for one, other in zip(found, results[0], strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@grid(threads=[1, 2, 3], times=2)
+def test_a_matrix_without_result_stops_any_thread(monkeypatch, threads):
+    monkeypatch.setattr(routine, "num_threads", lambda: threads)
+    a = np.random.default_rng(0).normal(size=(301, 12, 12))
+    compiled, _ = compiled_for(np.linalg.inv, a)
+    for at in (0, 150, 300):
+        wrong = a.copy()
+        wrong[at] = 0
+        with pytest.raises(np.linalg.LinAlgError):
+            compiled(wrong)
+        np.testing.assert_array_equal(compiled(a), np.linalg.inv(a))
 
 
 # ---- failures ------------------------------------------------------------------------------------
@@ -328,7 +397,7 @@ def test_factors_are_pulled_back_block_by_block(n, stack, upper):
         a = (roots @ np.swapaxes(roots, -1, -2) / n + np.eye(n)).astype(dtype)
         compiled, program = compiled_for(tape.grad(f), a)
         assert_no_callbacks(compiled)
-        assert "cholesky_pullback" in str(program)
+        assert ("cholesky_pullback" in str(program)) == (a.size > 0)
         assert_close(compiled(a), tape.grad(f)(a), 1e-12 if dtype is np.float64 else 1e-4)
 
 
@@ -365,3 +434,61 @@ def test_a_step_without_result_raises_as_in_eager():
     bad[3] = 0
     assert outcome(compiled, bad) == outcome(f, bad)
     np.testing.assert_allclose(compiled(xs), f(xs), rtol=1e-10)
+
+
+def loss(f):
+    """A real function of all results of another one."""
+
+    def of_all(a):
+        total = 0.0
+        for k, part in enumerate(leaves(f(a))):
+            weights = np.cos(np.arange(part.size) + k).reshape(part.shape)
+            total = total + np.sum(np.abs(part) ** 2 * weights) + np.sum(np.real(part))
+        return total
+
+    return of_all
+
+
+DERIVED = {
+    **{name: VALUES[name] for name in VALUES if "rank" not in name and "complete" not in name},
+    **{name: ROUNDED[name] for name in ROUNDED if "zeroth" not in name},
+    "lstsq": lambda a: np.linalg.lstsq(a[:, 1:], a[:, :1])[0] if a.ndim == 2 else a,
+}
+
+
+@grid(name=DERIVED, stack=["one", "stack", "none"], mode=["rev", "fwd", "second"], times=1)
+def test_derivatives_of_complex_matrices_are_those_of_eager(name, stack, mode):
+    f = loss(DERIVED[name])
+    derivative = {
+        "rev": tape.grad(f),
+        "fwd": lambda a: tape.jvp(f, (a,), (a * 0.1 + 0.3j,))[1],
+        "second": tape.grad(lambda a: np.sum(np.abs(tape.grad(f)(a)) ** 2)),
+    }[mode]
+    compiled, _ = compiled_for(derivative, draw(STACKS[stack], complex))
+    assert_no_callbacks(compiled)
+    a = draw(STACKS[stack], complex, 1)
+    assert_close(compiled(a), derivative(a), 1e-8)
+
+
+def test_complex_numbers_computed_from_real_ones_keep_their_imaginary_parts():
+    for f in (np.linalg.svdvals, np.linalg.eigvalsh, np.linalg.cond, np.linalg.matrix_rank):
+        compiled, _ = compiled_for(lambda x, f=f: f(np.outer(np.exp(1j * x), np.exp(2j * x)) + np.eye(3)), X)
+        assert_close(compiled(X), f(np.outer(np.exp(1j * X), np.exp(2j * X)) + np.eye(3)))
+
+
+X = np.array([0.5, 1.0, 2.0])
+
+
+def test_triangles_that_are_not_finite_are_solved_as_in_eager():
+    a = np.tril(draw((), complex))
+    compiled, _ = compiled_for(lambda a: ops.linalg.solve_triangular(a, np.ones(4), lower=True), a)
+    a[3, 3] = np.nan
+    found = compiled(a)
+    assert np.isnan(found[3])
+    np.testing.assert_array_equal(found, ops.linalg.solve_triangular(a, np.ones(4), lower=True))
+
+
+def test_determinants_of_infinite_matrices_have_derivatives_of_nan():
+    a = np.array([[np.inf, 1.0], [1.0, 2.0]])
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(tape.grad(np.linalg.det)(a)).any()

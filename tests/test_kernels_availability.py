@@ -30,8 +30,8 @@ def untried(monkeypatch):
 
     def forget():
         ufuncs.own_ufunc.cache_clear()
-        UFUNCS.update(dict.fromkeys(ufuncs.LOOPS))
-        for name in ufuncs.LOOPS:
+        UFUNCS.update(dict.fromkeys(ufuncs._GROUP_OF))
+        for name in ufuncs._GROUP_OF:
             for key in [key for key in functions._numbers if key[0] == name]:
                 del functions._numbers[key]
 
@@ -67,7 +67,7 @@ def unknown_symbol(patch):
     """In a version of numba that calls something else."""
     patch.setattr(native, "_C_FUNCTIONS", frozenset(["exp"]))
     patch.setattr(ctypes, "pythonapi", object())
-    patch.setattr(native, "_GROUPS", {"machine": ("scalar_op",), "ufuncs": ("scalar_op",)})
+    patch.setattr(native, "_GROUPS", {"machine": ("scalar_op",), "normal": ("scalar_op",)})
     patch.setattr(native, "_HALF", ())
     patch.setattr(native, "usable_cores", lambda: 1)
     patch.setattr(native.cache, "read", lambda name: None)

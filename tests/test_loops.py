@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape import tree
 from tests.naive_loops import CASES, PYTHON, TAPE, WHILES
-from tests.oracles import LAYOUTS, laid_out
+from tests.oracles import LAYOUTS, assert_close, laid_out
 from tests.tiers import grid, some
 
 DIRECTION = np.linspace(-1, 1, 3)
@@ -104,7 +104,7 @@ def has_loops(compiled):
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 @grid(
-    ids=lambda value: getattr(value, "__name__", str(value)), times=4, case=CASES, name=NAMES, n=[1, 2, 5],
+    ids=lambda value: getattr(value, "__name__", str(value)), times=3, case=CASES, name=NAMES, n=[1, 2, 5],
 )  # fmt: skip
 def test_loops_equal_loops_of_python(case, name, n):
     """Eagerly, compiled, and when the program is called again with other numbers."""
@@ -400,3 +400,38 @@ def test_programs_do_not_grow_with_the_number_of_steps():
         (program,) = compiled.programs.values()
         sizes.add((len(program.ir.instructions), *[len(body.ir.instructions) for body in program.bodies]))
     assert len(sizes) == 1
+
+
+# ---- steps in which nothing flows to a part of the state -----------------------------------------
+
+ZEROS = np.array([0.0, 1.0, 2.0, 0.0])
+PARTLY_FLOWING = {
+    "to one of two, at the end": lambda x: tape.fori_loop(
+        0, 1, lambda i, s: (s[0] * s[1], np.sqrt(0 * x)), (x, x)
+    )[0],
+    "from one of two, at the start": lambda x: tape.scan(
+        lambda c, e: ((c[0] * 0.5 + np.sqrt(c[1]) * 0.0, c[0] * c[0] + 1.0), None), (x, 0.0), ZEROS
+    )[0][0],
+    "what is collected": lambda x: tape.scan(
+        lambda c, e: ((c[0] * 0.5, np.sqrt(c[1]) + c[0]), np.sqrt(c[1]) * c[0]), (x, 0.0), ZEROS, reverse=True
+    )[1][0],
+    "to the one before": lambda x: tape.scan(lambda c, e: ((np.sin(c[0]) * e, c[0]), None), (x, x), ZEROS)[0][
+        1
+    ],
+    "to one, then the other": lambda x: tape.scan(lambda c, e: ((c[1], c[0] * e), c[0]), (x, x), ZEROS)[0][0],
+    "to elements": lambda x: np.sum(
+        tape.scan(lambda c, e: ((np.sqrt(e) * c[1], c[1] + e * c[0]), None), (1.0, x), x * ZEROS)[0][1]
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", PARTLY_FLOWING)
+def test_zeros_beside_infinite_derivatives_are_those_of_python_loops(name):
+    f = PARTLY_FLOWING[name]
+    for derived in (tape.grad(f), lambda x: tape.jvp(f, (x,), (1.0,))[1]):
+        compiled = tape.compile(derived)
+        compiled(0.5)
+        assert_close(compiled(0.25), derived(0.25))
+        (program,) = compiled.programs.values()
+        assert not program.explain().callbacks

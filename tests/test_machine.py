@@ -108,7 +108,7 @@ def test_long_work_is_shared_by_as_many_threads_as_can_be_created(most):
     compiled = tape.compile(waves)
     compiled(WORK)
     with Threads(most) as threads:
-        np.testing.assert_allclose(compiled(WORK + 1), waves(WORK + 1), rtol=1e-14)
+        np.testing.assert_allclose(compiled(WORK + 1), waves(WORK + 1), rtol=1e-14, atol=1e-15)
     assert threads.started == threads.joined == min(most, 2)  # beside the caller's
 
 
@@ -118,7 +118,7 @@ def test_short_work_is_not_shared(length):
     compiled = tape.compile(waves)
     compiled(WORK[:length])
     with Threads() as threads:
-        np.testing.assert_allclose(compiled(WORK[:length]), waves(WORK[:length]), rtol=1e-14)
+        np.testing.assert_allclose(compiled(WORK[:length]), waves(WORK[:length]), rtol=1e-14, atol=1e-15)
     assert threads.started == 0
 
 

@@ -307,10 +307,14 @@ def test_rows_of_any_length_are_read_and_written(dtype, rows, columns, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_])
-@pytest.mark.parametrize("shape", [(100, 130), (3, 1000), (1000, 3), (40, 40, 40)])
+@pytest.mark.parametrize(
+    "shape", [(100, 130), (3, 1000), (1000, 3), (999, 2), (70, 4), (40, 40, 40), (60, 10, 3), (60, 2, 3)]
+)
 def test_large_transposes_and_repeats(shape, dtype):
     x = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
-    for view in (x.T, x.swapaxes(0, 1), np.broadcast_to(x[:1], shape), np.broadcast_to(x[..., :1], shape)):
+    first, each = x[:1], x[..., :1]
+    repeated = [np.broadcast_to(part, shape) for part in (first, each, each.copy(), x[:, :1])]
+    for view in (x.T, x.swapaxes(0, 1), *repeated):
         out, dims, strides = Fenced(view.shape, dtype), table(view.shape), table(view.strides)
         _load(
             address(view), x.itemsize, x.ndim, address(dims), address(strides), 0, x.size, address(out.array)

@@ -96,7 +96,8 @@ def check_alignment_and_size(plan):
     root = roots(plan)
     for id, place in enumerate(plan.places):
         if place is not None and place.slot in (ARENA, REGISTERS) and root[id] == id:
-            assert place.offset % ALIGNMENT == 0
+            is_number = plan.instructions[id].size * plan.instructions[id].dtype.itemsize <= 8
+            assert place.offset % (8 if is_number else ALIGNMENT) == 0
     count = len([id for step in plan.steps for id in step.members])
     assert plan.slots[ARENA] <= plan.value_bytes + count * ALIGNMENT
 

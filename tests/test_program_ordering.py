@@ -1,5 +1,7 @@
 """Sorting, searching, quantiles, counts and masks in programs: NumPy's results, without callbacks."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -231,6 +233,50 @@ def test_quantiles_out_of_range():
     for bad in (1.5, -0.1, np.nan):
         with pytest.raises(ValueError, match=r"range \[0, 1\]"):
             compiled(x, np.array([bad]))
+
+
+def _long(kind):
+    x = np.random.default_rng(3).normal(size=(2, 6001))
+    if kind == "ties":
+        return np.round(x)
+    if kind == "two values":
+        return (x > 0).astype(float)
+    if kind == "equal":
+        return np.full_like(x, 2.0)
+    if kind == "sorted":
+        return np.sort(x)
+    if kind == "few numbers":
+        x[:, 5:] = np.nan
+    if "inf" in kind:
+        x[:, 1::4], x[:, 2::4] = np.inf, -np.inf
+    if "NaN" in kind:
+        x[0, ::3] = x[1, ::7] = np.nan
+    return x
+
+
+LONG = ("random", "ties", "two values", "equal", "sorted", "few numbers", "NaN", "inf", "NaN and inf")
+
+
+@grid(kind=LONG, dtype=[np.float64, np.float32, np.int64, np.int32])
+def test_long_rows_are_selected_from_as_sorting_would(kind, dtype):
+    x = _long(kind)
+    if np.dtype(dtype).kind == "i":
+        x = np.nan_to_num(100 * x, posinf=2e9, neginf=-2e9)
+    x, q = x.astype(dtype), [0.0, 0.001, 0.3, 0.301, 0.5, 0.9, 1.0]
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        warnings.simplefilter("ignore")
+        for axis in (None, 1):
+            check(lambda x, axis=axis: (np.median(x, axis), np.quantile(x, q, axis)), (x,))
+        check(lambda x: np.nanquantile(x, q, axis=1, method="lower"), (x,))
+        check(lambda x: np.quantile(x, np.linspace(0, 1, 40), axis=1, method="higher"), (x,))
+        check(lambda x: (np.quantile(x, [], axis=1), np.argsort(x, stable=True)), (x,))
+    for k in (7, 5999, (5999, 10, 2)):
+        compiled = tape.compile(lambda x, k=k: np.partition(x, k))
+        compiled(x)
+        found, ends = compiled(x), np.sort(np.atleast_1d(k))
+        np.testing.assert_array_equal(found[:, ends], np.sort(x)[:, ends])
+        for start, stop in zip([0, *ends], [*ends, 6001], strict=True):
+            np.testing.assert_array_equal(np.sort(found[:, start:stop]), np.sort(x)[:, start:stop])
 
 
 @grid(method=METHODS, f=[np.quantile, np.nanquantile])
@@ -522,10 +568,14 @@ def test_each_kernel_against_its_naive_oracle():
             np.argsort(x), np.argsort(w, stable=True), np.lexsort((x, w)), np.searchsorted(ordered, x + 0.1),
             np.digitize(x, [-1.0, 0.0, 1.0]), np.interp(x, ordered, x), np.bincount(w),
             np.bincount(w, weights=x), x[x > 0], np.unique(w, return_counts=True), np.convolve(x, x[:3]),
+            np.median(x), tape.grad(np.median)(x),
         )  # fmt: skip
 
     called = set()
-    for f, args in ((everything, (x, w)), (lambda x: np.argsort(x, stable=True), (big,))):
+    for f, args in (
+        (everything, (x, w)),
+        (lambda x: (np.argsort(x, stable=True), np.partition(x, 3)[3]), (big,)),
+    ):
         compiled = tape.compile(f)
         expected = compiled(*args)
         (program,) = compiled.programs.values()
@@ -534,5 +584,39 @@ def test_each_kernel_against_its_naive_oracle():
             np.testing.assert_allclose(a, b, rtol=1e-13)
         called |= {i.attrs[0] for i in program.ir.instructions if i.op == "kernel"}
     assert called == {
-        name for group in ("sorting", "searching", "counting", "sliding") for name in GROUPS[group]
+        name
+        for group in ("sorting", "selection", "searching", "counting", "sliding")
+        for name in GROUPS[group]
     }
+
+
+@pytest.mark.parametrize("length", [4, 90])
+def test_equal_elements_have_derivatives_of_quantiles_in_the_order_of_eager(length):
+    x = np.round(np.sin(np.arange(float(length))), 1)
+    x[::7] = x[0]
+    for f in (
+        lambda v: np.median(v) * np.quantile(v, 0.3),
+        lambda v: np.sum(np.percentile(v, [20, 70]) ** 2),
+    ):
+        compiled = tape.compile(tape.grad(f))
+        compiled(x + 1)
+        np.testing.assert_allclose(compiled(x), tape.grad(f)(x), rtol=1e-12)
+
+
+def test_equal_elements_have_derivatives_of_quantiles_by_their_order():
+    """As after sorting, whether few elements are sorted or many are partitioned."""
+    x = np.tile([0.5, 0.25, 0.5], 40)
+    expected = np.argsort(x, kind="stable")[:42][-1]
+    assert np.flatnonzero(tape.grad(lambda v: np.quantile(v, 41 / 119, method="lower"))(x)) == expected
+
+
+def test_densities_of_single_numbers_are_doubles():
+    x = np.array([-1.75, -0.5], np.float32)
+
+    def f(x):
+        return np.histogram(x, 4, (-2.0, 2.0), weights=x, density=True)[0]
+
+    compiled = tape.compile(f)
+    compiled(x)
+    assert compiled(x).dtype == f(x).dtype == np.float64
+    np.testing.assert_allclose(compiled(x), f(x), rtol=1e-6)

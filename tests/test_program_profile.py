@@ -74,8 +74,8 @@ def polynomial(x):
 
 
 def test_small_rows_are_all_of_a_run(clock):
-    program = clock(program_of(polynomial, np.ones(7)))
-    profile = program.profile(np.ones(7), repeats=2)
+    program = clock(program_of(polynomial, np.ones((7, 3))))
+    profile = program.profile(np.ones((7, 3)), repeats=2)
     assert profile.whole == pytest.approx(_SECONDS * len(program))
     assert profile.seconds == pytest.approx(profile.whole)
     assert profile.between == pytest.approx(0)
@@ -119,11 +119,12 @@ def test_loops_open_into_their_bodies_with_the_number_of_steps():
     assert_adds_up(profile)
     loops = [timing for timing in profile.timings if timing.parts]
     assert len(loops) == len(program.bodies) == 2
-    for loop, body in zip(loops, program.bodies, strict=True):
+    # The reverse loop runs one step less: in the last one nothing flows to the angle.
+    for loop, body, steps in zip(loops, program.bodies, (1000, 999), strict=True):
         first, *others = loop.parts
         assert (first.text, first.rows) == (("from step to step",), range(0))
         assert [row for part in others for row in part.rows] == list(range(body.rows))
-        assert {part.steps for part in loop.parts} == {1000}
+        assert {part.steps for part in loop.parts} == {steps}
         assert loop.steps == 1
     assert "1,000x" in str(profile)
 
@@ -228,3 +229,13 @@ def test_profiles_of_loops_that_data_end_add_up():
     assert_adds_up(profile)
     assert any(timing.parts for timing in profile.timings)
     assert program(1e8, 0.9) == expected == pytest.approx(tape.grad(f)(1e8, 0.9))
+
+
+def test_a_row_of_single_numbers_is_that_of_all_its_instructions(clock):
+    program = clock(program_of(polynomial, np.ones(7)))
+    profile = program.profile(np.ones(7), repeats=2)
+    assert_adds_up(profile)
+    assert len(program) == 1
+    (timing,) = profile.timings
+    assert len(timing.ids) == sum(len(step.members) for step in program.plan.steps)
+    assert f"{len(timing.ids)} on single numbers" in str(profile)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tape
-from tests.random_programs.programs import random_program
+from tests.random_programs.programs import USUAL, random_program
 from tests.random_programs.running import difference, run
 from tests.random_programs.shrinking import script, shrunk
 from tests.tiers import rounds
@@ -29,7 +29,9 @@ def test_compiled_programs_do_what_eager_ones_do(first):
         verdict = run(program, sets)
         kinds[verdict.kind] += 1
         assert not verdict.is_difference, f"{seed}: {verdict}\n{script(*shrunk(program, sets))}"
-    assert kinds["same"] > 0.8 * kinds.total(), kinds
+    runs = kinds.total() - kinds["eager refuses"]
+    assert runs > 0.8 * kinds.total(), kinds
+    assert kinds["same"] > 0.8 * runs, kinds
 
 
 # ---- that the generator finds what is wrong ------------------------------------------------------
@@ -51,7 +53,7 @@ def test_what_is_wrong_is_found_and_shrunk_to_a_script_that_shows_it(monkeypatch
     monkeypatch.setattr(tape, "compile", frozen)
     found, tried = 0, rounds(20, plain=10)
     for seed in range(tried):
-        program, sets = random_program(seed)
+        program, sets = random_program(seed, USUAL - {"raises"})  # where an error may end the comparison
         if not run(program, sets).is_difference:
             continue
         found += 1

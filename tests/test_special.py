@@ -17,6 +17,7 @@ from tape.ops.special.scipy_ufuncs import DECLARED, ufunc_named
 from tests.naive_program import compiled_for, program_of
 from tests.op_table.special import CASES
 from tests.oracles import assert_close, assert_same, derivative, difference, jvp, record, vjp
+from tests.tiers import some
 
 ops = tape.ops.special
 slope = tape.elementwise_grad
@@ -357,12 +358,12 @@ def test_float16_and_whole_orders_do_not_widen():
 
 # ---- programs ------------------------------------------------------------------------------------
 
-CALLED = {"betainc", "betaincc", "betaincinv", "erf", "exprel_derivative"}
+CALLED = {"betainc", "betaincc", "betainccinv", "betaincinv", "erf", "exprel_derivative"}
 """What has no loop of two operands at most."""
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in CASES if not any(a.dtype.kind == "c" for a in c.args())], ids=repr
+    "case", some([c for c in CASES if not any(a.dtype.kind == "c" for a in c.args())], every=3), ids=repr
 )
 def test_programs_have_loops_for_all_but_few(case):
     def both(*args):

@@ -27,6 +27,7 @@ from tape import errors, tree
 from tape.program import compiled as compiling
 from tape.program.calls.shortcuts import taker
 from tape.program.calls.statics import Form, key_of
+from tests.tiers import rounds
 
 Point = namedtuple("Point", "x y")
 
@@ -500,7 +501,7 @@ def reading(branch, path=""):
     return total
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(rounds(60)))
 def test_function_that_reads_all_there_is_in_a_tree_is_never_mistaken(seed):
     rng = random.Random(seed)
 

@@ -14,7 +14,7 @@ from tape import errors
 from tape.program import sweeps
 from tape.program.native.code import native
 from tests.op_table import CASES, by_operation, spread
-from tests.tiers import is_full, rounds
+from tests.tiers import is_full, rounds, some
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -176,7 +176,7 @@ def test_tapes_that_take_turns_are_swept_by_their_programs(known, monkeypatch):
     assert not sweeps_by_hand
 
 
-@pytest.mark.parametrize("chosen", [None, "0", "always"])
+@pytest.mark.parametrize("chosen", some(["0", None, "always"], every=2))
 def test_the_environment_turns_programs_on_and_off(chosen):
     rest = {key: value for key, value in os.environ.items() if key != "TAPE_SWEEP_PROGRAMS"}
     given = {} if chosen is None else {"TAPE_SWEEP_PROGRAMS": chosen}

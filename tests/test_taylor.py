@@ -15,6 +15,7 @@ from tape import errors, ops
 from tape.core.op import Op
 from tests.op_table import CASES, by_operation, two_of_each
 from tests.oracles import assert_close, assert_same, is_float, unit_directions
+from tests.tiers import some
 
 
 def is_complex(case: Any) -> bool:
@@ -81,7 +82,7 @@ ONE_EACH = {(case.op, is_complex(case)): case for case in EXPANDED if "(0,3)" no
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@by_operation(ONE_EACH.values())
+@by_operation(some(ONE_EACH.values(), every=3))
 def test_series_of_gradients_equal_nested_derivatives(case):
     """What reverse rules record has recurrences too."""
     args = case.args()
@@ -311,7 +312,7 @@ def test_a_constant_result_has_zero_derivatives_and_a_warning():
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@by_operation(ONE_EACH.values())
+@by_operation(some(ONE_EACH.values(), every=3))
 def test_float32_stays_float32(case):
     args = case.args(np.float32)
     f, x = of_floats(case, args)

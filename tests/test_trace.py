@@ -13,6 +13,7 @@ import pytest
 import tape
 from tape import errors
 from tests.oracles import assert_close, scalar
+from tests.tiers import rounds
 
 # ---- seeds, roots, unreached params --------------------------------------------------------------
 
@@ -274,7 +275,7 @@ def test_nothing_recurses_over_the_tape(trace):
     depth = len(_frames())
     sys.setrecursionlimit(depth + 60)
     try:
-        for _ in range(100_000):
+        for _ in range(rounds(100_000)):
             v = v * 1.0
         gradient = scalar(trace.backward_param_grads(v))
         tangent = trace.jvp(v, {x: 1.0})

@@ -26,7 +26,8 @@ from tape.program.native.opcodes import (
     opcode,
     packed,
 )
-from tape.program.runtime.verify import Slot, verify
+from tape.program.runtime.slots import Slot
+from tape.program.runtime.verify import verify
 
 FLOAT64, FLOAT32, INT64, BOOLS, _ = DTYPE_CODES.values()
 
@@ -71,6 +72,7 @@ ROWS_BY_KIND = {
     "load": lambda: {"itemsize": 8, **STRIDED, "x": packed(INPUT, 32), "out": OUT},
     "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32},
     "scalar": lambda: {"kind": 3, "x": IN, "y": packed(LITERALS, 0), "out": OUT},
+    "scalars": lambda: {"count": 2, "entries": (3, IN, packed(LITERALS, 0), OUT, 6, OUT, OUT, ARENA_AT)},
     "fold": lambda: {
         "kind": FOLDS["argmax"], "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "out": OUT,
     },
@@ -84,13 +86,14 @@ ROWS_BY_KIND = {
     },
     "gesv": lambda: {
         "function": blas_number("sgesv"), "batch": 2, "n": 3, "columns": 2, "itemsize": 4, "a": REGISTER,
-        "pivots": packed(REGISTERS, 128), "x": OUT,
+        "pivots": packed(REGISTERS, 128), "x": OUT, "threads": 1,
     },
     "gufunc": lambda: {
         "function": gufunc_number("lstsq", "ddd->ddid"), "arguments": 7, "stops": 1,
         "lengths": (2, 3, 2, 1, 2), "strides": STEPS,
         "a": IN, "b": packed(INPUT, 160), "c": packed(INPUT, 208), "d": OUT,
         "e": packed(OUTPUT, 96), "f": packed(OUTPUT, 112), "g": ARENA_AT,
+        "dimensions": 4, "threads": 2, "portion": 1,
     },
     "kernel": lambda: {
         "kernel": kernel_number("max_pool_jvp"), "blas": 0, "dtype": FLOAT32, "parameters": POOL, "tasks": 2,
@@ -125,10 +128,12 @@ ROWS_BY_KIND = {
     },
     "potrf": lambda: {
         "function": blas_number("dpotrf"), "batch": 2, "n": 3, "letter": ord("U"), "itemsize": 8, "x": OUT,
+        "threads": 2,
     },
     "trsm": lambda: {
         "function": blas_number("dtrsm"), "batch": 2, "n": 3, "columns": 2, "lda": 4, "alpha": -1,
         "letters": RIGHT_LETTERS, "itemsize": 8, "stride_a": -88, "a": packed(INPUT, 160), "x": OUT,
+        "threads": 2,
     },
 }  # fmt: skip
 LOOPS = ("loop", "binding", "stacking", "state", "kept_state", "collected_state")
@@ -168,7 +173,8 @@ def row(name, **changes):
 
 
 def refused(name, field, *, words="", **changes):
-    with pytest.raises(errors.ProgramError, match=rf"row 0 \({name}\), {field}: .*{words}"):
+    kind = "scalar" if name == "scalars" and field in FIELDS["scalar"] else name  # entries are such rows
+    with pytest.raises(errors.ProgramError, match=rf"row 0 \({kind}\), {field}: .*{words}"):
         check(row(name, **changes))
 
 
@@ -290,7 +296,17 @@ BAD = {
         ("strides", {"strides": (2**62, 8)}), ("lengths", {"ndim": 0}),
     ],
     "scalar": [
-        ("kind", {"kind": 22}),
+        ("kind", {"kind": 23}),
+    ],
+    "scalars": [
+        ("count", {"count": 0}), ("count", {"count": 2**61}), ("entries", {"count": 3}),
+        ("entries", {"entries": WIDTH - 1}), ("entries", {"entries": -1}),
+        ("kind", {"entries": (3, IN, IN, OUT, 23, IN, IN, OUT)}),
+        ("kind", {"entries": (-1, IN, IN, OUT, 3, IN, IN, OUT)}),
+        ("x", {"entries": (3, IN, IN, OUT, 3, packed(INPUT, 512), IN, OUT)}),
+        ("y", {"entries": (3, IN, packed(99, 0), OUT, 3, IN, IN, OUT)}),
+        ("out", {"entries": (3, IN, IN, OUT, 3, IN, IN, IN)}),
+        ("out", {"entries": (3, IN, IN, OUT + 4, 3, IN, IN, OUT)}),
     ],
     "fold": [
         ("kind", {"kind": 8}), ("dtype", {"dtype": BOOLS}), ("dtype", {"kind": FOLDS["any"]}),
@@ -328,7 +344,11 @@ BAD = {
     "gesv": [
         ("function", {"function": lambda: blas_number("sgemm")}),
         ("pivots", {"pivots": packed(REGISTERS, 32)}), ("pivots", {"x": packed(REGISTERS, 136)}),
-        ("x", {"x": packed(REGISTERS, 16)}), ("n", {"n": 0}), ("pivots", {"pivots": packed(REGISTERS, 496)}),
+        ("x", {"x": packed(REGISTERS, 16)}), ("n", {"n": 0}),
+        ("x", {"x": packed(REGISTERS, 256), "threads": 2}),
+        ("pivots", {"pivots": packed(ARENA, 0), "threads": 2}),
+        ("pivots", {"pivots": packed(REGISTERS, 496)}), ("threads", {"threads": 3}),
+        ("threads", {"threads": 0}),
         ("a", {"n": 12, "batch": 1}), ("a", {"batch": 15}), ("x", {"columns": 19}), ("batch", {"batch": 0}),
         ("itemsize", {"itemsize": 8}),
     ],
@@ -364,8 +384,10 @@ BAD = {
         ("function", {"function": lambda: blas_number("dgesv")}), ("itemsize", {"itemsize": 4}),
         ("letter", {"letter": ord("u")}), ("letter", {"letter": ord("U") | ord("L") << 8}),
         ("x", {"n": 6}), ("x", {"batch": 7}), ("n", {"n": 0}), ("batch", {"batch": 0}),
+        ("threads", {"threads": 3}), ("x", {"x": REGISTER}),
     ],
     "trsm": [
+        ("threads", {"threads": 3}), ("a", {"a": REGISTER, "stride_a": 0}), ("x", {"x": REGISTER}),
         ("function", {"function": lambda: blas_number("dgemm")}), ("itemsize", {"itemsize": 4}),
         ("lda", {"lda": 2}), ("columns", {"columns": 0}), ("n", {"n": 0}), ("batch", {"batch": 0}),
         ("letters", {"letters": int.from_bytes(b"RUTN", "little")}), ("letters", {"letters": 0}),
@@ -399,7 +421,8 @@ BAD = {
         ("function", {"function": lambda: number("sin", "d", "d")}),
         ("function", {"function": lambda: matmul_number(np.dtype(float))}),
         ("arguments", {"function": lambda: gufunc_number("svd_s", "d->ddd")}),
-        ("arguments", {"arguments": 6}),
+        ("arguments", {"arguments": 6}), ("dimensions", {"dimensions": 5}), ("threads", {"threads": 3}),
+        ("threads", {"threads": 0}), ("portion", {"portion": 3}), ("portion", {"portion": 0}),
         ("stops", {"stops": 0}), ("lengths", {"lengths": 0}), ("lengths", {"lengths": (0, 3, 2, 1, 2)}),
         ("lengths", {"lengths": (2, 3, 2, 1, 3)}), ("lengths", {"lengths": (2, 3, 2, 0, 2)}),
         ("lengths", {"lengths": (2**62, 3, 2, 1, 2), "strides": (0,) * 7 + STEPS[7:]}),
@@ -409,6 +432,7 @@ BAD = {
         ("a", {"a": packed(INPUT, 424)}), ("b", {"b": packed(INPUT, 496)}), ("g", {"g": packed(ARENA, 1000)}),
         ("d", {"a": packed(OUTPUT, 88)}), ("d", {"e": packed(OUTPUT, 88)}), ("e", {"f": packed(OUTPUT, 108)}),
         ("d", {"b": OUT}), ("e", {"c": packed(OUTPUT, 104)}), ("f", {"f": packed(OUTPUT, 510)}),
+        ("a", {"a": REGISTER}), ("g", {"g": REGISTER}),
     ],
     "scatter_add": [
         ("dtype", {"dtype": INT64}), ("total", {"index": packed(OUTPUT, 72)}), ("total", {"length": 29}),

@@ -34,7 +34,8 @@ from tape.program.plan import planner as planning
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime import pauses
-from tape.program.runtime.verify import Body, Slot, slots_of, verify
+from tape.program.runtime.slots import Body, Slot, slots_of
+from tape.program.runtime.verify import verify
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import gradient_of_sines
 from tests.tiers import rounds

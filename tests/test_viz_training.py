@@ -326,12 +326,14 @@ DRAWN = {
 every_picture = pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
 
 
-@every_picture
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_pictures_are_saved_by_their_ending(draw, ending, start, tmp_path):
+STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@grid(ids=str, draw=DRAWN, ending=STARTS)
+def test_pictures_are_saved_by_their_ending(draw, ending, tmp_path):
     path = tmp_path / f"picture.{ending}"
-    figure = draw(path=path)
-    assert path.read_bytes().startswith(start)
+    figure = DRAWN[draw](path=path)
+    assert path.read_bytes().startswith(STARTS[ending])
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 

@@ -83,6 +83,7 @@ CASES = [
     *cases("betainc", SINGLES, (unit,), 1.5, 2.5),
     *cases("betaincc", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
     *cases("betaincinv", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
+    *cases("betainccinv", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
     *cases("huber", [((3,), (2, 3)), ((), ())], (past_one, unit)),
     *cases("huber", [((3, 1), (3,))], (unit, past_one)),
     *cases("xlogy", [((3,), (3,))], (complexes, upper)),

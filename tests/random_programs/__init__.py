@@ -1,7 +1,7 @@
 """Random programs as users write them, compiled against eager, on data sets that change what they may.
 
 =============  =====================================================================================
-ingredients    what statements there are, one line each
+ingredients    what statements there are, one line each; more in breadth, loops and instructions
 sources        arguments and what is closed over; data sets for them
 programs       random programs, as Python
 running        compiled and eager calls, and how their results differ

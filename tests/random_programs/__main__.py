@@ -151,7 +151,7 @@ class Campaign:
             if line.startswith("{"):
                 self.told.put(json.loads(line))
                 is_done = True
-            else:
+            elif line.strip().isdigit():  # LAPACK prints lines of its own
                 seed, is_done = int(line), False
         code = process.wait()
         reader.join()

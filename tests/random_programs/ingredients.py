@@ -10,6 +10,9 @@ Kinds are
 vector, matrix, number  floats: n, n times n, and one
 masked                  floats, as many as data decide
 bvector, ivector        bools and small ints, n of them
+cvector, cmatrix,       complex numbers
+cnumber
+hvector, jvector        halves, and small ints of any dtype, n of them
 index, count            positions 0 ... n-1 and a number of elements: as many as data decide
 int, axis               ints that are arguments, from 0 to 3 and an axis of a matrix
 truth                   one bool
@@ -27,6 +30,7 @@ beside them only variables appear that are recorded. A kind with ``~`` may come 
 from __future__ import annotations
 
 from tests.random_programs.breadth import BREADTH
+from tests.random_programs.instructions import INSTRUCTIONS, PARTS
 from tests.random_programs.loops import LOOPS
 
 __all__ = ["EXPRESSIONS", "HELPERS", "INGREDIENTS"]
@@ -239,11 +243,11 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.jvp(lambda v: {map}, ({vector},), ({vector},))[1]"),
         ("vector", "tape.vjp(lambda v: {map}, {vector})[1]({vector})[0]"),
         ("vector", "tape.hvp(lambda v: {loss})({vector}, {vector})"),
-        ("number", "tape.grad(lambda t: np.sum(t * {vector}) ** 2 + t)({number})"),
-        ("number", "tape.grad(lambda t: np.sum(np.sin(t * {vector})))({number})"),
+        ("number", "tape.grad(lambda t: np.sum(t * {vector}) ** 2 + t)({number} * 1.0)"),
+        ("number", "tape.grad(lambda t: np.sum(np.sin(t * {vector})))({number} * 1.0)"),
         ("vector", "tape.grad(lambda v: np.sum(tape.grad(lambda v: {loss})(v) ** 2))({vector})"),
         ("vector", "{vector} - {c} * tape.grad(lambda v: {loss})({vector})"),
-        ("any", "tape.grad(lambda p: p['u'] * p['w'] ** 2)(dict(w={number}, u={number}))"),
+        ("any", "tape.grad(lambda p: p['u'] * p['w'] ** 2)(dict(w={number} * 1.0, u={number} * 1.0))"),
     ],
     "dicts": [
         ("number", "list({numbers}.values())[0]"),
@@ -307,6 +311,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
     ],
     **BREADTH,
     "loops": LOOPS,
+    **INSTRUCTIONS,
 }  # fmt: skip
 """Feature to (kind, text)."""
 
@@ -383,7 +388,11 @@ EXPRESSIONS: dict[str, list[tuple[str, str]]] = {
         ("kept", "{new} -= {kept_vector}"),
         ("kept", "{new}[{kept_bool}] = {number}"),
     ],
-    "spd": [("linalg", "(np.eye({vector:9}.size) * 4 + np.outer(np.sin({vector:9}), np.sin({vector:9})))")],
+    **PARTS,
+    "spd": [
+        (feature, "(np.eye({vector:9}.size) * 4 + np.outer(np.sin({vector:9}), np.sin({vector:9})))")
+        for feature in ("linalg", "factorizations")
+    ],
     "c": [("", text) for text in ("0.3", "-0.3", "0.7", "1.5", "2.0", "-1.2", "0.0")],
     "k": [("", text) for text in ("0", "-1", "2", "3")],
     "at": [("", "0"), ("", "-1")],

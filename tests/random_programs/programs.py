@@ -29,10 +29,12 @@ _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
     r"@|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
 )
+_PRODUCT = re.compile(r"@|einsum|dot|outer|kron|convolve|linalg")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
 _DERIVATIVE = re.compile(
     r"tape\.(\w*grad|jvp|vjp|hvp|jacobian|hessian|linearize|taylor|divergence|laplacian)\("
 )
+_SECOND = re.compile(r"tape\.(hessian|hvp|laplacian|taylor)\(")
 _FORMS = {"tuple": "{}, ", "list": "[{}]", "dict": "dict({})", "single": "{}"}
 _NUMBERLIKE = ("any", "count", "index", "int", "axis", "static", "text")
 
@@ -117,9 +119,17 @@ class Program:
         return not _UNDETERMINED.search(self.source)
 
     @property
-    def has_loop_derivatives(self) -> bool:
-        """Whether a loop may be differentiated: zeros flow in it where in Python's nothing does."""
-        return bool(_LOOP.search(self.source) and _DERIVATIVE.search(self.source))
+    def has_second_loop_derivatives(self) -> bool:
+        """Whether a loop may be differentiated twice: zeros flow where in a loop of Python nothing does."""
+        return any(
+            _LOOP.search(one.text) and (_SECOND.search(one.text) or len(_DERIVATIVE.findall(one.text)) > 1)
+            for one in self.statements
+        )
+
+    @property
+    def multiplies_matrices(self) -> bool:
+        """Whether BLAS may multiply, which makes other parts of complex infinities than NumPy's loops."""
+        return bool(_PRODUCT.search(self.source))
 
     @property
     def source(self) -> str:
@@ -256,8 +266,8 @@ def random_program(seed: int, features: frozenset[str] = USUAL) -> tuple[Program
     return program, data_sets(rng, list(program.sources), n, dtype, features)
 
 
-_SELDOM = {"hashing": 0.2}
-"""In how many programs a feature is used at all that is mostly refused."""
+_SELDOM = {"hashing": 0.2, "solvers": 0.08}
+"""In how many programs a feature is used at all that is mostly refused, or slow."""
 
 _CHANCE = {"argument": 0.4, "keywords": 0.15, "global": 0.25, "cell": 0.2, "attribute": 0.2, "default": 0.2}
 

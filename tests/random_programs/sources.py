@@ -63,6 +63,25 @@ class Draw:
         with np.errstate(over="ignore"):  # of huge numbers in float32
             return np.array(numbers, self.dtype)
 
+    def complex_number(self) -> Any:
+        return self._complex(self.vector(), self.vector())[0]
+
+    def complex_vector(self) -> np.ndarray:
+        return self._complex(self.vector(), self.vector())
+
+    def complex_matrix(self) -> np.ndarray:
+        return self._complex(self.matrix(), self.matrix())
+
+    @staticmethod
+    def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+        out = real.astype(np.result_type(real, 1j))
+        out.imag = imag
+        return out
+
+    def half(self) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return self.vector().astype(np.float16)
+
     def ints(self) -> np.ndarray:
         return np.array([self.rng.randrange(-3, 4) for _ in range(self.n)])
 
@@ -108,6 +127,10 @@ class Source(NamedTuple):
     is_static: bool = False
 
 
+def _ints(dtype: Any) -> Callable[[Draw], Any]:
+    return lambda draw: draw.ints().astype(dtype)
+
+
 def _choice(*values: Any) -> Callable[[Draw], Any]:
     return lambda draw: draw.rng.choice(values)
 
@@ -128,6 +151,14 @@ SOURCES: dict[str, Source] = {
     "k": Source("number", "argument", "given", _choice(-1, 0, 1, 2), is_static=True),
     "z": Source("zero_d", "argument", "given", lambda draw: np.array(draw.scalar())),
     "i": Source("ivector", "argument", "given", Draw.ints),
+    "zv": Source("cvector", "argument", "given", Draw.complex_vector),
+    "zm": Source("cmatrix", "argument", "given", Draw.complex_matrix),
+    "zn": Source("cnumber", "argument", "given", Draw.complex_number),
+    "half": Source("hvector", "argument", "given", Draw.half),
+    **{
+        f"j_{dtype}": Source("jvector", "argument", "given", _ints(dtype))
+        for dtype in ("i1", "i2", "i4", "u1", "u2", "u4", "u8")
+    },
     "m": Source("bvector", "argument", "given", Draw.bools),
     "t": Source("truth", "argument", "given", _choice(True, False), is_static=True),
     "n": Source("int", "argument", "given", _choice(0, 1, 2, 3), is_static=True),
