@@ -93,8 +93,8 @@ def assert_named(case, error):
 @quietly
 @by_operation(TWO_OF_EACH)
 def test_odd_operands_are_treated_as_by_numpy(case):
-    """Equal results, or errors of our own where NumPy raises; layers of networks may be stricter."""
-    is_layer = case.op.startswith("nn.")
+    """Equal results, or errors of our own where NumPy raises; layers and distributions may be stricter."""
+    is_layer = case.op.startswith(("nn.", "stats."))
     for what, args in changed(case):
         expected = outcome(case.on(naive), args)
         _, found = attempt(case, args)
@@ -116,7 +116,7 @@ def test_odd_operands_are_treated_as_by_numpy(case):
 OF_ARRAYS = {
     "apply_over_axes", "block", "select", "full_like", "histogramdd", "hstack", "nn.cosine_similarity",
     "nn.triplet_margin_loss", "ix_", "percentile", "max", "setdiff1d", "linalg.svd", "geomspace", "cov",
-    "corrcoef",
+    "corrcoef", "stats.multivariate_normal", "stats.multivariate_t", "stats.wishart",
 }  # fmt: skip
 """Operations of which a case computes with its arguments itself, as arrays."""
 

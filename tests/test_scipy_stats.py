@@ -224,7 +224,7 @@ def test_nothing_flows_outside_of_the_support(name):
     low, high = getattr(original, name).support(*shapes)
     if np.isinf(low):
         pytest.skip("the support is the whole line")
-    x = np.array([low - 1, (low + min(high, low + 2)) / 2, high + 1 if np.isfinite(high) else low - 2])
+    x = np.array([low - 1, 0.6 * low + 0.4 * min(high, low + 2), high + 1 if np.isfinite(high) else low - 2])
     for method in ("logpdf", "pdf", "cdf"):
         slope = tape.elementwise_grad(lambda x, m=method: getattr(getattr(stats, name), m)(x, *shapes))(x)
         assert slope[0] == slope[2] == 0
@@ -308,7 +308,7 @@ def test_arguments_that_do_not_fit(call, message):
 def test_shapes_that_do_not_fit():
     with pytest.raises(errors.ShapeError, match="covariances of shape"):
         stats.multivariate_normal.logpdf([1.0, 2.0], [0.0, 0.0], np.eye(3))
-    with pytest.raises(errors.ShapeError, match="dirichlet: x has 4 components"):
+    with pytest.raises(errors.ShapeError, match=r"dirichlet: x has shape \(4,\)"):
         stats.dirichlet.logpdf([0.25] * 4, [1.0, 2.0])
     with pytest.raises(errors.OptionError, match="sum to 1"):
         stats.dirichlet.logpdf([0.5, 0.6], [1.0, 2.0])

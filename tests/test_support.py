@@ -13,7 +13,7 @@ from tape.core.table import OPERATIONS
 from tape.inspect.samples import SAMPLES
 from tape.support import markdown, probe, report
 from tape.support.samples import arguments
-from tests.op_table import CASES
+from tests.op_table import CASES, in_ops
 
 DOCUMENT = Path(__file__).parent.parent / "examples" / "functions.md"
 
@@ -52,7 +52,7 @@ def test_every_sampled_function_with_an_operation_is_in_the_table_of_operations(
     def operation(function):
         return getattr(function, "op", function)
 
-    in_table = {id(operation(attrgetter(case.op)(tape.ops))) for case in CASES}
+    in_table = {id(operation(attrgetter(case.op)(tape.ops))) for case in CASES if in_ops(case)}
     for name in SAMPLES:
         _, _, own = name.replace("scipy.", "tape.ops.").partition("tape.")
         function = attrgetter(own)(tape) if own else OPERATIONS.get(resolved(name))

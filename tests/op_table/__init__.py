@@ -9,10 +9,12 @@ name of the file in ``tape/ops``.
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from itertools import islice
+from operator import attrgetter
 from pkgutil import iter_modules
 
 import pytest
 
+from tape import ops
 from tests.op_table.case import Case
 from tests.tiers import is_full
 
@@ -32,6 +34,15 @@ def two_of_each(cases: Iterable[Case]) -> list[Case]:
 
 TWO_OF_EACH = two_of_each(CASES)
 """What stands for all cases where an operation as such is looked at, and not its rules."""
+
+
+def in_ops(case: Case) -> bool:
+    """Whether a case is one of `tape.ops`, and not of functions made of those, such as `tape.scipy.stats`."""
+    try:
+        attrgetter(case.op)(ops)
+    except AttributeError:
+        return False
+    return True
 
 
 def spread(cases: Iterable[Case]) -> list[Case]:

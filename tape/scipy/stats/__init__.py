@@ -13,8 +13,8 @@ Examples
 >>> x = np.array([1.0, 2.0, 4.0])
 >>> stats.norm.logpdf(x, 2.0, 1.0).round(3)
 array([-1.419, -0.919, -2.919])
->>> tape.grad(lambda loc, scale: np.sum(stats.norm.logpdf(x, loc, scale)), argnums=(0, 1))(2.0, 1.0)
-(1.0, 2.0)
+>>> tape.elementwise_grad(stats.norm.logpdf)(x, 2.5, 1.0)
+array([ 1.5,  0.5, -1.5])
 """
 
 from scipy import stats as _stats

@@ -98,7 +98,7 @@ class Distribution:
             raise errors.UnsupportedError(
                 f"{self.name}.{method} was called {found}. Its parameters are {', '.join(names)}, each once"
             )
-        values = {name: as_operand(value) for name, value in given.items()}
+        values = {name: as_operand(self.name, value) for name, value in given.items()}
         shapes = [values[name] for name in self.shapes]
         if all(type(shape) in (int, float) for shape in shapes) and not self._is_valid(*shapes):
             shapes = [np.float64(shape) for shape in shapes]  # which may divide by zero
@@ -191,7 +191,7 @@ class Continuous(Distribution):
         self, method: str, below: float, above: float, is_density: bool, x: Array, *args: Any, **kwargs: Any
     ) -> Array:
         shapes, loc, scale = self._bound(method, args, kwargs)
-        x = as_argument(x)
+        x = as_argument(self.name, x)
         formula = getattr(self, f"_{method}")
         with quiet():
             z = x if _is_default(loc, 0) else x - loc
@@ -209,7 +209,7 @@ class Continuous(Distribution):
 
     def _of_q(self, method: str, q: Array, *args: Any, **kwargs: Any) -> Array:
         shapes, loc, scale = self._bound(method, args, kwargs)
-        q = as_argument(q)
+        q = as_argument(self.name, q)
         with quiet():
             is_inside = (q > 0) & (q < 1)
             out = getattr(self, f"_{method}")(_where(is_inside, q, 0.5), *shapes)
@@ -219,7 +219,7 @@ class Continuous(Distribution):
 
     def interval(self, confidence: Array, *args: Any, **kwargs: Any) -> tuple[Array, Array]:
         """Return the ends of the interval around the median that holds this share of the probability."""
-        half = (1 - as_argument(confidence)) / 2
+        half = (1 - as_argument(self.name, confidence)) / 2
         return self.ppf(half, *args, **kwargs), self.isf(half, *args, **kwargs)
 
     def pdf(self, x: Array, *args: Any, **kwargs: Any) -> Array:
@@ -290,7 +290,7 @@ class Discrete(Distribution):
         self, method: str, below: float, above: float, is_mass: bool, k: Array, *args: Any, **kwargs: Any
     ) -> Array:
         shapes, loc, _ = self._bound(method, args, kwargs)
-        k = as_argument(k)
+        k = as_argument(self.name, k)
         with quiet():
             z = k if _is_default(loc, 0) else k - loc
             whole = np.floor(z)
@@ -353,14 +353,22 @@ def quiet() -> np.errstate:
     return np.errstate(all="ignore")
 
 
-def as_operand(x: Any) -> Array:
-    """Return what can be computed with: lists become arrays."""
-    return np.asarray(x) if isinstance(x, (list, tuple)) else x
+def as_operand(name: str, x: Any) -> Array:
+    """Return what can be computed with: lists become arrays. Complex numbers are refused.
+
+    SciPy drops their imaginary parts in some methods.
+    """
+    x = np.asarray(x) if isinstance(x, (list, tuple)) else x
+    if type(x) is complex or getattr(getattr(x, "dtype", None), "kind", "f") == "c":
+        raise errors.DTypeError(
+            f"{name} is a distribution of real numbers, and was given {x!r}. Pass its real part"
+        )
+    return x
 
 
-def as_argument(x: Any) -> Array:
+def as_argument(name: str, x: Any) -> Array:
     """Return what can be computed with; numbers of Python's, which raise errors, become NumPy's."""
-    return np.float64(x) if type(x) in (int, float) else as_operand(x)
+    return np.float64(x) if type(x) in (int, float) else as_operand(name, x)
 
 
 def log_of(p: Array, complement: Array) -> Array:

@@ -112,12 +112,12 @@ class Dirichlet(Multivariate):
 
         The last component may be left out: it is what the others leave to 1.
         """
-        x, alpha = as_operand(x), self._alpha(alpha)
-        if np.shape(x)[0] == np.shape(alpha)[0] - 1:
+        x, alpha = as_operand(self.name, x), self._alpha(alpha)
+        if np.shape(x)[:1] == (np.shape(alpha)[0] - 1,):
             x = np.concatenate([x, (1 - np.sum(x, axis=0))[None]])
-        if np.shape(x)[0] != np.shape(alpha)[0]:
+        if np.shape(x)[:1] != np.shape(alpha):
             raise errors.ShapeError(
-                f"dirichlet: x has {np.shape(x)[0]} components, alpha {np.shape(alpha)[0]}. "
+                f"dirichlet: x has shape {np.shape(x)}, and alpha {np.shape(alpha)[0]} components. "
                 "They are along the first axis"
             )
         if not isinstance(x, Handle) and (np.any(x < 0) or np.any(np.abs(np.sum(x, axis=0) - 1) > 1e-9)):
@@ -156,7 +156,7 @@ class Dirichlet(Multivariate):
         return (np.diag(share) - np.outer(share, share)) / (total + 1)
 
     def _alpha(self, alpha: Array) -> Array:
-        alpha = as_operand(alpha)
+        alpha = as_operand(self.name, alpha)
         if np.ndim(alpha) != 1:
             raise errors.ShapeError(f"dirichlet: alpha has shape {np.shape(alpha)}. Pass a vector")
         return alpha
@@ -173,8 +173,9 @@ class Multinomial(Multivariate):
 
     def logpmf(self, x: Array, n: Array, p: Array) -> Array:
         """Return the logarithm of the probability of the counts x ``(..., k)``."""
+        x = as_operand(self.name, x)
         x = x if isinstance(x, Handle) else np.asarray(x, float)
-        n, p = as_operand(n), as_operand(p)
+        n, p = as_operand(self.name, n), as_operand(self.name, p)
         with quiet():
             ways = special.gammaln(n + 1) - np.sum(special.gammaln(x + 1), axis=-1)
             out = ways + np.sum(special.xlogy(x, p), axis=-1)
@@ -188,18 +189,18 @@ class Multinomial(Multivariate):
 
     def mean(self, n: Array, p: Array) -> Array:
         """Return the expected counts."""
-        p = as_operand(p)
-        return np.where(_are_probabilities(p)[..., None], as_operand(n) * p, np.nan)
+        p = as_operand(self.name, p)
+        return np.where(_are_probabilities(p)[..., None], as_operand(self.name, n) * p, np.nan)
 
     def cov(self, n: Array, p: Array) -> Array:
         """Return the matrix of covariances of the counts."""
-        n, p = as_operand(n), as_operand(p)
+        n, p = as_operand(self.name, n), as_operand(self.name, p)
         out = n * (p[..., :, None] * np.eye(np.shape(p)[-1]) - p[..., :, None] * p[..., None, :])
         return np.where(_are_probabilities(p)[..., None, None], out, np.nan)
 
     def entropy(self, n: Array, p: Array) -> Array:
         """Return the entropy in nats; n is one number."""
-        p, count = as_operand(p), int(plain(n))
+        p, count = as_operand(self.name, p), int(plain(n))
         from tape.scipy.stats import binom
 
         k = np.arange(1, count + 1)
@@ -220,9 +221,9 @@ class Wishart(Multivariate):
 
     def logpdf(self, x: Array, df: Array, scale: Array) -> Array:
         """Return the logarithm of the density at matrices x, ``(p, p)`` or ``(p, p, n)``."""
-        scale = _matrix(scale, 1)
+        scale = _matrix(self.name, scale, 1)
         size = scale.shape[0]
-        x = as_operand(x)
+        x = as_operand(self.name, x)
         x = x * np.eye(size) if np.ndim(x) == 0 else x
         x = x[None, None, :] if np.ndim(x) == 1 else x
         matrices = np.moveaxis(x, 2, 0) if np.ndim(x) == 3 else x
@@ -247,23 +248,23 @@ class Wishart(Multivariate):
 
     def mean(self, df: Array, scale: Array) -> Array:
         """Return the expected matrix."""
-        return df * as_operand(scale)
+        return df * as_operand(self.name, scale)
 
     def var(self, df: Array, scale: Array) -> Array:
         """Return the variance of each element."""
-        scale = _matrix(scale, 1)
+        scale = _matrix(self.name, scale, 1)
         diagonal = np.diagonal(scale)
         return _number_if_one(df * (scale**2 + np.outer(diagonal, diagonal)))
 
     def mode(self, df: Array, scale: Array) -> Array:
         """Return the matrix of the greatest density; None if there is none."""
-        scale = as_operand(scale)
+        scale = as_operand(self.name, scale)
         left = df - (np.shape(scale)[0] if np.ndim(scale) else 1) - 1
         return left * scale if left >= 0 else None
 
     def entropy(self, df: Array, scale: Array) -> Array:
         """Return the differential entropy in nats."""
-        scale = _matrix(scale, 1)
+        scale = _matrix(self.name, scale, 1)
         size = scale.shape[0]
         log_det = _log_det(cholesky(_symmetric(scale)))
         digammas = sum(special.digamma((df - j) / 2) for j in range(size))
@@ -284,11 +285,12 @@ def _multigammaln(a: Array, size: int) -> Array:
 
 def _vectors(name: str, x: Array, mean: Array, cov: Array) -> tuple[Array, Array, Array]:
     """Return vectors (..., d), the mean and the matrix of covariances, whatever SciPy allows them to be."""
-    x, cov = as_operand(x), as_operand(cov)
-    mean = None if mean is None else as_operand(mean)
+    x = as_operand(name, x)
+    mean = None if mean is None else as_operand(name, mean)
+    cov = as_operand(name, cov)
     size = np.shape(cov)[0] if np.ndim(cov) else 1 if mean is None else max(1, np.size(mean))
     mean = np.zeros(size) if mean is None else mean[None] if np.ndim(mean) == 0 else mean
-    cov = _matrix(cov, size)
+    cov = _matrix(name, cov, size)
     if np.shape(cov) != (size, size) or np.shape(mean) != (size,):
         raise errors.ShapeError(
             f"{name}: a mean of shape {np.shape(mean)} and covariances of shape {np.shape(cov)} do not fit. "
@@ -301,8 +303,8 @@ def _vectors(name: str, x: Array, mean: Array, cov: Array) -> tuple[Array, Array
     return x, mean, cov
 
 
-def _matrix(cov: Array, size: int) -> Array:
-    cov = as_operand(cov)
+def _matrix(name: str, cov: Array, size: int) -> Array:
+    cov = as_operand(name, cov)
     if np.ndim(cov) == 0:
         return cov * np.eye(size)
     return np.diag(cov) if np.ndim(cov) == 1 else cov
