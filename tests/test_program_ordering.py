@@ -226,6 +226,18 @@ def test_quantiles(dtype, method):
                         check(lambda x, q=q, axis=axis: np.nanquantile(x, q, axis, method=method), (x,))
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("function", [np.quantile, np.nanquantile])
+def test_quantiles_between_equal_zeros_have_the_sign_that_numpy_gives_them(function, method):
+    compiled = tape.compile(lambda x, q: function(x, q, method=method))
+    for count in (1, 2, 5):
+        for zero in (-0.0, 0.0):
+            x = np.full(count, zero)
+            for q in (0.0, 0.25, 0.5, 0.8, 1.0):
+                found = [compiled(x, np.array([q])) for _ in range(2)][-1]
+                assert np.signbit(found) == np.signbit(function(x, np.array([q]), method=method)), (x, q)
+
+
 def test_quantiles_out_of_range():
     compiled = tape.compile(lambda x, q: np.quantile(x, q))
     x = smooth(5)

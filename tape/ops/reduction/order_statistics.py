@@ -167,12 +167,11 @@ def _neighbours(b: Any, q: Any, count: Any, method: str) -> tuple[Any, Any, Any]
     virtual = _virtual(b, q, count, method)
     below = b.elementwise("floor", virtual)
     above = below + 1
-    for is_outside, end in (
-        (b.elementwise("greater_equal", virtual, last), last),
-        (b.elementwise("less", virtual, 0), 0),
-    ):
+    is_before, is_last = b.elementwise("less", virtual, 0), b.elementwise("greater_equal", virtual, last)
+    # NumPy writes -1 for the last one, and has a share of that: between equal zeros it decides their sign.
+    gamma = virtual - b.where(is_before, 0, b.where(is_last, -1, below))
+    for is_outside, end in ((is_last, last), (is_before, 0)):
         below, above = b.where(is_outside, end, below), b.where(is_outside, end, above)
-    gamma = virtual - below
     if method == "averaged_inverted_cdf":
         gamma = b.where(b.elementwise("equal", gamma, 0), 0.5, b.literal(1.0, gamma.dtype))
     elif method == "midpoint":
