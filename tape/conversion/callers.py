@@ -13,6 +13,7 @@ import inspect
 import os
 import sys
 from functools import cached_property
+from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -114,25 +115,40 @@ def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
     """Return the object of a dotted name, after the one that it is an attribute of; None if unknown."""
     owner, found = None, None
     names = [*names[:-1], names[-1].removesuffix(_CALLED)]  # the type of np.vectorize(f)
+    first, *others = names
     for space in (frame.f_locals, frame.f_globals, vars(builtins)):
-        if names[0] in space:
-            found = space[names[0]]
+        if first.removesuffix(_CALLED) in space:
+            found = _unless_called(first, space[first.removesuffix(_CALLED)])
             break
-    for name in names[1:]:
-        owner = found
+    for called in others:
+        owner, name = found, called.removesuffix(_CALLED)
         if found is None:
             break
         is_module = isinstance(found, ModuleType)  # on other types a property might run
         found = getattr(found, name, None) if is_module else inspect.getattr_static(found, name, None)
+        found = _unless_called(called, found)
     return owner, found
+
+
+def _unless_called(name: str, thing: Any) -> Any:
+    """Return what a name means: nothing that is known if it is called, but for distributions."""
+    return thing if not name.endswith(_CALLED) or _distribution(thing) else None
+
+
+def _distribution(thing: Any) -> str:
+    """Return the name of a distribution of `scipy.stats`, an object used as a namespace; else empty."""
+    stats = sys.modules.get("scipy.stats")
+    if stats is None or not type(thing).__module__.startswith("scipy.stats"):
+        return ""
+    return next((name for name, value in vars(stats).items() if value is thing), "")
 
 
 def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
     """Return the name of a callable with its public module, and whether it is a method of an object."""
     if function is None:
         return "", False  # unknown
-    if type(owner).__module__.startswith("scipy.stats") and isinstance(getattr(owner, "name", None), str):
-        return f"scipy.stats.{owner.name}.{name}", False  # distributions are objects, used as namespaces
+    if distribution := _distribution(owner):
+        return f"scipy.stats.{distribution}.{name}", False
     of_type = getattr(function, "__objclass__", None)
     if of_type is not None:
         return f"{_public(of_type)}.{name}", True
@@ -183,19 +199,8 @@ _ADVICE = {
     "np.vectorize": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
     **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "Call tape.odeint"),
-    **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton", "root")},
+    **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton")},
     "scipy.optimize.fixed_point": "Call tape.fixed_point",
-    "scipy.optimize.minimize": "Call tape.scipy.minimize",
-    "scipy.stats.norm.cdf": "Call scipy.special.ndtr of (x - loc) / scale",
-    "scipy.stats.norm.logcdf": "Call scipy.special.log_ndtr of (x - loc) / scale",
-    "scipy.stats.norm.logpdf": (
-        "Write -((x - loc) / scale) ** 2 / 2 - np.log(scale) - np.log(2 * np.pi) / 2, which records"
-    ),
-    "scipy.stats.norm.pdf": (
-        "Write np.exp(-((x - loc) / scale) ** 2 / 2) / (scale * np.sqrt(2 * np.pi)), which records"
-    ),
-    "scipy.stats.norm.ppf": "Call scipy.special.ndtri, times scale plus loc",
-    "scipy.stats.norm.sf": "Call scipy.special.ndtr of (loc - x) / scale",
     "statistics.fmean": "Call np.mean",
     "statistics.mean": "Call np.mean",
     "statistics.median": "Call np.median",
@@ -229,4 +234,18 @@ def counterpart_of(title: str) -> str:
     if module in ("math", "cmath"):
         found = _RENAMED.get(name) or (f"np.{name}" if hasattr(np, name) else "")
         return f"Call {found}, which records" if found else ""
+    if module.startswith("scipy.") and _is_in_tape(title):
+        return f"Call tape.{title}, which records"
     return _ADVICE.get(title, "")
+
+
+def _is_in_tape(title: str) -> bool:
+    """Whether a function of SciPy's is written in `tape.scipy`, whose other names are SciPy's own."""
+    _, module, *names = title.split(".")
+    try:
+        found: Any = import_module(f"tape.scipy.{module}")
+    except ModuleNotFoundError:
+        return False
+    for name in names:
+        found = getattr(found, name, None)
+    return (getattr(found, "__module__", None) or "").startswith("tape.")
