@@ -106,7 +106,21 @@ def embedding(index, weight, padding_idx=None):
     return out
 
 
-def embedding_bag(index, weight, mode="mean", per_sample_weights=None, padding_idx=None):
+def embedding_bag(
+    index,
+    weight,
+    mode="mean",
+    per_sample_weights=None,
+    padding_idx=None,
+    offsets=None,
+    include_last_offset=False,
+):
+    if offsets is not None:
+        inner = offsets[1:-1] if include_last_offset else offsets[1:]
+        index = np.split(index, inner)
+        if per_sample_weights is not None:
+            parts = np.split(per_sample_weights, inner)
+            per_sample_weights = {(bag, k): w for bag, part in enumerate(parts) for k, w in enumerate(part)}
     out = np.zeros((len(index), weight.shape[1]), weight.dtype)
     for bag in range(len(index)):
         rows = [

@@ -1,11 +1,14 @@
 """Brute-force NumPy counterparts of `tape.nn`: loops over every element of every result."""
 
+import itertools
 import math
 
 import numpy as np
 
+from tests.naive_images import *  # noqa: F403
 from tests.naive_layers import *  # noqa: F403
 from tests.naive_windows import *  # noqa: F403
+from tests.naive_windows import _each
 
 # ---- activations and losses: formulas of one element, looped over -------------------------------------
 
@@ -188,3 +191,97 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, swap=False,
         away = min(distance(a, far), distance(near, far)) if swap else distance(a, far)
         losses[i] = max(0, margin + distance(a, near) - away)
     return _reduced(losses, reduction)
+
+
+def multi_margin_loss(x, target, p=1, margin=1.0, weight=None, reduction="mean"):
+    rows, labels = np.atleast_2d(x), np.ravel(target)
+    weight = np.ones(x.shape[-1]) if weight is None else weight
+    losses = [
+        weight[y] * sum(max(0, margin - row[y] + row[j]) ** p for j in range(len(row)) if j != y) / len(row)
+        for row, y in zip(rows, labels, strict=True)
+    ]
+    return _reduced(np.reshape(losses, np.shape(target))[()], reduction)
+
+
+def multilabel_margin_loss(x, target, reduction="mean"):
+    losses = []
+    for row, given in zip(np.atleast_2d(x), np.atleast_2d(target), strict=True):
+        labels = list(itertools.takewhile(lambda label: label >= 0, given))
+        others = [j for j in range(len(row)) if j not in labels]
+        losses.append(sum(max(0, 1 - row[y] + row[j]) for y in labels for j in others) / len(row))
+    return _reduced(np.reshape(losses, np.shape(target)[:-1])[()], reduction)
+
+
+def multilabel_soft_margin_loss(x, target, weight=1.0, reduction="mean"):
+    losses = _loop(lambda x, t: -t * math.log(_logistic(x)) - (1 - t) * math.log(_logistic(-x)))(x, target)
+    return _reduced(np.mean(losses * weight, axis=-1), reduction)
+
+
+def _distance(x, y, p=2.0, eps=0.0):
+    parts = [abs(a - b + eps) for a, b in zip(x, y, strict=True)]
+    if p == 0:
+        return float(sum(part != 0 for part in parts))
+    return max(parts) if p == math.inf else sum(part**p for part in parts) ** (1 / p)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    x1, x2 = np.broadcast_arrays(x1, x2)
+    out = np.zeros(x1.shape[:-1])
+    for i in np.ndindex(out.shape):
+        out[i] = _distance(x1[i], x2[i], p, eps)
+    return out[..., None] if keepdim else out[()]
+
+
+def pdist(x, p=2.0):
+    return np.array([_distance(a, b, p) for a, b in itertools.combinations(x, 2)])
+
+
+def triplet_margin_with_distance_loss(
+    anchor, near, far, distance=None, margin=1.0, swap=False, reduction="mean"
+):
+    distance = distance or pairwise_distance
+    away = distance(anchor, far)
+    away = np.minimum(away, distance(near, far)) if swap else away
+    return _reduced(np.maximum(margin + distance(anchor, near) - away, 0), reduction)
+
+
+# ---- settings, noise and windows -----------------------------------------------------------------------
+
+softplus = _loop(lambda x, beta=1.0, threshold=math.inf: (
+    x if x * beta > threshold else math.log1p(math.exp(beta * x)) / beta
+))  # fmt: skip
+
+
+def softmin(x, axis=-1):
+    weights = np.exp(-x)
+    return weights / np.sum(weights, axis, keepdims=True)
+
+
+def alpha_dropout(x, p, mask):
+    limit = -1.0507009873554805 * 1.6732632423543772
+    if p == 1:
+        return 0 * x
+    q = 1 - p
+    scale = (q + limit**2 * q * p) ** -0.5
+    kept = np.where(np.broadcast_to(mask, x.shape), x, limit)
+    return scale * kept - scale * limit * p
+
+
+def rrelu(x, lower=1 / 8, upper=1 / 3, slopes=0.5):
+    return _loop(lambda x, s: x if x > 0 else x * (lower + s * (upper - lower)))(x, slopes)
+
+
+def gumbel_softmax(logits, noise, tau=1.0, hard=False, axis=-1):
+    soft = softmin(-(logits + noise) / tau, axis)
+    return (soft == np.max(soft, axis, keepdims=True)).astype(float) if hard else soft
+
+
+def _lp_pool(rank):
+    def pool(x, p, size, stride=None, ceil_mode=False):
+        mean = globals()[f"avg_pool{rank}d"]
+        return (mean(x**p, size, stride, ceil_mode=ceil_mode) * np.prod(_each(size, rank))) ** (1 / p)
+
+    return pool
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = _lp_pool(1), _lp_pool(2), _lp_pool(3)

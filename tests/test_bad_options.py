@@ -34,7 +34,8 @@ CALLED = {
     "fft.ihfft": "rfft", "trace": "(diagonal|astype)", "softmax_cross_entropy": "reduction",
     "nn.local_response_norm": "an operand", "roll": "there is no axis",
     "linalg.tensorsolve": "(tensorsolve|transpose)", "ravel_multi_index": "order", "unravel_index": "order",
-    "reshape": "order", "ravel": "order", "histogramdd": "histogramdd", "histogram2d": "histogramdd",
+    "nn.softmin": "softmax", "reshape": "order", "ravel": "order", "histogramdd": "histogramdd",
+    "histogram2d": "histogramdd",
 }  # fmt: skip
 """What is called for the work, and says what is wrong."""
 TAKEN = {
@@ -45,6 +46,7 @@ TAKEN = {
     ("nn.normalize", "p"),
     *((f"nn.{name}", "eps") for name in ("normalize", "cosine_similarity", "triplet_margin_loss")),
     *((f"nn.{name}_nll_loss", "eps") for name in ("poisson", "gaussian")),
+    ("nn.pairwise_distance", "eps"),
     ("histogram_bin_edges", "weights"),  # as in NumPy, which reads them only where estimators might
     ("cov", "bias"),  # of which only the truth counts
     ("special.zeta", "q"),

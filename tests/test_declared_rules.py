@@ -75,21 +75,22 @@ alike apply independent
 """
 """Operations whose errors stay what they are."""
 FREE = """
-beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal embedding
-expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet matrix_power one_hot pick
-place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized right_singular_vectors roll rows
-set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_axis transpose unfold
+beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal
+embedding expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet matrix_power
+one_hot pick place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized right_singular_vectors
+roll rows set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_axis transpose
+unfold
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """
-add_at all any argmax argmin argpartition argsort bincount cholesky_pullback conv conv_input conv_weight
-convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnonzero fold
-histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul
-matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin
-nanpercentile nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized
-scatter searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
-softmax_cross_entropy_sum solve solve_triangular sort standardized std sum sum_pool sum_to svd svdvals unique
-var vecdot
+add_along_axis add_at all any argmax argmin argpartition argsort bincount cholesky_pullback conv conv_input
+conv_weight convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft
+flatnonzero fold histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp
+lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean
+nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft
+rms_normalized scatter searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
+softmax_cross_entropy_sum solve solve_triangular sort standardized std sum sum_pool sum_pool_vjp sum_to svd
+svdvals unique var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """

@@ -219,7 +219,7 @@ TORCH = {
     "threshold": [{"threshold": 0.5, "value": -1.0}],
     "relu": [{}],
     "sigmoid": [{}],
-    "softplus": [{}],
+    "softplus": [{}, {"beta": 2.0, "threshold": 3.0}],
     "tanh": [{}],
 }
 

@@ -131,6 +131,11 @@ TABLE = np.ones((4, 2))
         (lambda: nn.embedding([0], TABLE, padding_idx=4), errors.OptionError, "padding_idx=4.*4"),
         (lambda: nn.embedding([0], np.ones((0, 2))), errors.OutOfBoundsError, "0 rows"),
         (lambda: nn.embedding_bag([0], TABLE), errors.ShapeError, r"\(bags, length\)"),
+        (lambda: nn.embedding_bag([[0]], TABLE, offsets=[0]), errors.ShapeError, "with offsets"),
+        (lambda: nn.embedding_bag([0], TABLE, offsets=[1]), errors.OutOfBoundsError, "start with 0"),
+        (lambda: nn.embedding_bag([0], TABLE, offsets=[0, 2]), errors.OutOfBoundsError, "for 1 rows"),
+        (lambda: nn.embedding_bag([0], TABLE, offsets=[0.0]), errors.DTypeError, "must hold ints"),
+        (lambda: nn.embedding_bag([0], TABLE, "max", offsets=[0]), errors.OptionError, "no offsets"),
         (lambda: nn.embedding_bag([[0]], TABLE, "median"), errors.OptionError, "median"),
         (lambda: nn.embedding_bag([[0]], TABLE, "max", [[1.0]]), errors.OptionError, "per_sample_weights"),
         (lambda: nn.embedding_bag([[0]], TABLE, "sum", [1.0]), errors.ShapeError, "per_sample_weights"),
@@ -139,6 +144,32 @@ TABLE = np.ones((4, 2))
 def test_errors_are_raised_at_the_call(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+@pytest.mark.parametrize("ends", [True, False])
+def test_bags_by_offsets_are_those_of_pytorch(mode, ends):
+    torch = pytorch()
+    rng = np.random.default_rng(4)
+    table, index, starts = rng.normal(size=(5, 3)), rng.integers(0, 5, 9), np.array([0, 0, 4, 7, 9])
+    settings = {"mode": mode, "include_last_offset": ends, "padding_idx": 2}
+    tensor = torch.tensor(table, requires_grad=True)
+    theirs = torch.nn.functional.embedding_bag(torch.tensor(index), tensor, torch.tensor(starts), **settings)
+    (theirs**2).sum().backward()
+
+    def ours(table, index, starts):
+        return nn.embedding_bag(index, table, offsets=starts, **settings)
+
+    np.testing.assert_allclose(ours(table, index, starts), theirs.detach().numpy(), rtol=1e-12)
+    slope = tape.compile(tape.grad(lambda *args: np.sum(ours(*args) ** 2)))
+    for _ in range(2):
+        np.testing.assert_allclose(slope(table, index, starts), tensor.grad.numpy(), rtol=1e-12)
+    other = np.array([0, 2, 2, 8, 9])
+    np.testing.assert_allclose(
+        slope(table, index, other), tape.grad(lambda t: np.sum(ours(t, index, other) ** 2))(table)
+    )
+    with pytest.raises(errors.OutOfBoundsError, match="never go down"):
+        slope(table, index, np.array([0, 5, 4, 8, 9]))
 
 
 @pytest.mark.parametrize("mode", ["mean", "sum", "max"])

@@ -446,3 +446,81 @@ def test_margins_and_similarities_are_those_of_pytorch(dtype):
             first,
             second,
         )
+
+
+# ---- several labels, distances ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_margins_and_distances_are_those_of_pytorch(reduction, dtype):
+    torch = pytorch()
+    functions, options = torch.nn.functional, {"reduction": reduction}
+    labels = np.array([[0, 2, -1, 1], [-1, 0, 1, 2], [3, 1, 0, 2]])
+    several = np.array([[0.0, 1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
+    weight = WEIGHT.astype(dtype)
+    rows, others, third = LOGITS[:3], LOGITS[3:], LOGITS[::2]
+
+    def check(ours, theirs, *args):
+        assert_as_in_torch(torch, ours, theirs, dtype, *args)
+
+    for p, margin in product((1, 2), (0.5, 3.0)):
+        settings = {"p": p, "margin": margin, **options}
+        check(
+            lambda x, settings=settings: nn.multi_margin_loss(x, TARGET, weight=weight, **settings),
+            lambda x, settings=settings: functions.multi_margin_loss(
+                x, torch.tensor(TARGET), weight=torch.tensor(weight), **settings
+            ),
+            LOGITS,
+        )
+    check(
+        lambda x: nn.multilabel_margin_loss(x, labels, **options),
+        lambda x: functions.multilabel_margin_loss(x, torch.tensor(labels), **options),
+        rows,
+    )
+    check(
+        lambda x: nn.multilabel_soft_margin_loss(x, several.astype(dtype), weight, **options),
+        lambda x: functions.multilabel_soft_margin_loss(
+            x, torch.tensor(several.astype(dtype)), torch.tensor(weight), **options
+        ),
+        rows,
+    )
+    for swap in (False, True):
+        settings = {"swap": swap, "margin": 1.5, **options}
+        check(
+            lambda *args, settings=settings: nn.triplet_margin_with_distance_loss(*args, **settings),
+            lambda *args, settings=settings: functions.triplet_margin_with_distance_loss(*args, **settings),
+            rows, others, third,
+        )  # fmt: skip
+    for p in (1.0, 2.0, 3.5, np.inf):
+        check(
+            lambda x, y, p=p: nn.pairwise_distance(x, y, p, keepdim=True),
+            lambda x, y, p=p: functions.pairwise_distance(x, y, p, keepdim=True),
+            rows, others,
+        )  # fmt: skip
+        check(lambda x, p=p: nn.pdist(x, p), lambda x, p=p: functions.pdist(x, p), LOGITS)
+
+
+def test_the_distance_of_order_zero_counts_components():
+    assert nn.pairwise_distance(np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.0, 0.0]), 0, eps=0.0) == 2
+
+
+def test_equal_vectors_have_distance_zero_with_derivative_zero():
+    x = np.ones((3, 2))
+    assert np.array_equal(vjp(nn.pdist, [x])[0], np.zeros((3, 2)))
+    assert np.array_equal(nn.pdist(np.ones((1, 4))), np.zeros(0))
+
+
+def test_labels_and_distances_that_do_not_fit_are_refused():
+    with pytest.raises(OutOfBoundsError, match=r"multi_margin_loss: the target is 4 at position \(5,\)"):
+        nn.multi_margin_loss(LOGITS, np.array([0, 1, 2, 3, 0, 4]))
+    with pytest.raises(DTypeError, match="must hold ints"):
+        nn.multilabel_margin_loss(LOGITS, LOGITS)
+    with pytest.raises(ShapeError, match="weight has shape"):
+        nn.multi_margin_loss(LOGITS, TARGET, weight=WEIGHT[:3])
+    with pytest.raises(OptionError, match="p=3"):
+        nn.multi_margin_loss(LOGITS, TARGET, p=3)
+    with pytest.raises(OptionError, match="is negative"):
+        nn.pdist(LOGITS, -1.0)
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        nn.pairwise_distance(LOGITS, LOGITS[:4, :3])

@@ -77,7 +77,8 @@ ONE_MODE = {
 
 
 CALLED_BY_LAYERS = {
-    "add", "elu", "getitem", "hardtanh", "multiply", "scaled_dot_product_attention", "sigmoid",
+    "add", "elu", "getitem", "hardtanh", "multiply", "pairwise_distance",
+    "scaled_dot_product_attention", "sigmoid", "softmax",
 }  # fmt: skip
 NAMES = {case.op.rpartition(".")[2] for case in TWO_OF_EACH}
 
@@ -116,7 +117,8 @@ def test_odd_operands_are_treated_as_by_numpy(case):
 OF_ARRAYS = {
     "apply_over_axes", "block", "select", "full_like", "histogramdd", "hstack", "nn.cosine_similarity",
     "nn.triplet_margin_loss", "ix_", "percentile", "max", "setdiff1d", "linalg.svd", "geomspace", "cov",
-    "corrcoef", "stats.multivariate_normal", "stats.multivariate_t", "stats.wishart",
+    "corrcoef", "nn.multilabel_margin_loss", "stats.multivariate_normal", "stats.multivariate_t",
+    "stats.wishart",
 }  # fmt: skip
 """Operations of which a case computes with its arguments itself, as arrays."""
 

@@ -34,4 +34,13 @@ CASES = [
     Case("nn.glu", nn("glu"), real(2, 4)),
     Case("nn.glu axis=0", nn("glu", 0), real(4, 3)),
     Case("nn.glu empty", nn("glu"), real(0, 2)),
+    Case("nn.softplus", nn("softplus"), real(2, 3)),
+    Case("nn.softplus beta", nn("softplus", 2.5), real(2, 3)),
+    Case("nn.softplus threshold", nn("softplus", 2.0, 3.0), away(2, 3)),
+    Case("nn.softmin", nn("softmin"), real(2, 3)),
+    Case("nn.softmin axis=0", nn("softmin", 0), real(2, 3)),
+    Case("nn.rrelu", nn("rrelu"), away(2, 3)),
+    Case("nn.rrelu slopes", lambda ns, x, slopes: ns.nn.rrelu(x, 0.2, 0.6, slopes), away(2, 3), real(3)),
+    Case("nn.gumbel_softmax", nn("gumbel_softmax"), real(2, 3), real(2, 3)),
+    Case("nn.gumbel_softmax tau", nn("gumbel_softmax", 0.5, axis=0), real(2, 3), real(2, 1)),
 ]  # fmt: skip

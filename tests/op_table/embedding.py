@@ -1,5 +1,7 @@
 """Embeddings, alone and in bags."""
 
+import numpy as np
+
 from tests.op_table.case import Case, classes, grid, real
 
 
@@ -21,4 +23,12 @@ CASES = [
     Case("nn.embedding_bag weighted",
          lambda ns, index, weight, each: ns.nn.embedding_bag(index, weight, "sum", each),
          classes(3, 4), real(4, 2), real(3, 4)),
+    *(Case(f"nn.embedding_bag offsets {mode} {padding}",
+           lambda ns, index, weight, mode=mode, padding=padding: ns.nn.embedding_bag(
+               index, weight, mode, padding_idx=padding, offsets=np.array([0, 2, 2, 5])),
+           classes(7), real(4, 2)) for mode in ("mean", "sum") for padding in (None, 1)),
+    Case("nn.embedding_bag offsets weighted",
+         lambda ns, index, weight, each: ns.nn.embedding_bag(
+             index, weight, "sum", each, offsets=np.array([0, 2, 5]), include_last_offset=True),
+         classes(5), real(4, 2), real(5)),
 ]  # fmt: skip

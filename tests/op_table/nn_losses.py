@@ -23,6 +23,9 @@ signs = _domain(lambda rng, s: rng.choice([-1, 1], s))
 counts = _domain(lambda rng, s: rng.choice([0.5, 2.0, 3.0], s))
 labels = _domain(lambda rng, s: rng.choice([0, 1, 2, 3, -100], s))
 apart = _domain(lambda rng, s: rng.choice([-2.5, -0.6, 0.4, 1.7], s))  # errors away from 0 and 1
+tags = _domain(lambda rng, s: rng.permuted(np.broadcast_to([0, -1, 3, 2], s), axis=-1))
+words = _domain(lambda rng, s: rng.integers(1, 4, s))
+syllables = _domain(lambda rng, s: rng.integers(0, 3, s))
 away = _domain(lambda rng, s: 3 + rng.uniform(-0.3, 0.3, s))  # of a pair, further than any margin here
 
 
@@ -114,4 +117,37 @@ CASES = [
     Case("nn.triplet_margin_loss swap",
          lambda ns, x, y, z: ns.nn.triplet_margin_loss(-x, y, z, swap=True, margin=20.0, reduction="none"),
          away(4, 3), real(4, 3), away(4, 3)),
+    *(Case(f"nn.multi_margin_loss p={p} {reduction}",
+           nn("multi_margin_loss", p=p, margin=20.0, reduction=reduction), real(3, 4), classes(3))
+      for p, reduction in ((1, "mean"), (2, "none"), (2, "sum"))),
+    Case("nn.multi_margin_loss weight", lambda ns, x, t, w: ns.nn.multi_margin_loss(x, t, weight=w),
+         grid(3, 4), classes(3), positive(4)),
+    Case("nn.multi_margin_loss one", nn("multi_margin_loss", p=2, margin=30.0), real(4), classes()),
+    *(Case(f"nn.multilabel_margin_loss {reduction}",
+           lambda ns, x, t, r=reduction: ns.nn.multilabel_margin_loss(0.05 * x, t, r), real(5, 4), tags(5, 4))
+      for reduction in ("mean", "none")),
+    Case("nn.multilabel_margin_loss one", lambda ns, x, t: ns.nn.multilabel_margin_loss(0.05 * x, t),
+         real(4), tags(4)),
+    *of_pairs("multilabel_soft_margin_loss", real, shares),
+    Case("nn.multilabel_soft_margin_loss weight", nn("multilabel_soft_margin_loss"),
+         real(2, 3), shares(2, 3), positive(3)),
+    *(Case(f"nn.pairwise_distance p={p}", nn("pairwise_distance", p=p), grid(2, 3), other_grid(2, 3))
+      for p in (1.0, 2.0, 3.5)),
+    Case("nn.pairwise_distance keepdim", nn("pairwise_distance", keepdim=True), nonzero(3), away(2, 3)),
+    *(Case(f"nn.pdist p={p}", nn("pdist", p=p), grid(4, 3)) for p in (1.0, 2.0, 3.0)),
+    Case("nn.pdist one", nn("pdist"), real(1, 3)),
+    Case("nn.triplet_margin_with_distance_loss", nn("triplet_margin_with_distance_loss", margin=20.0),
+         nonzero(4, 3), away(4, 3), nonzero(4, 3)),
+    Case("nn.triplet_margin_with_distance_loss own",
+         lambda ns, a, p, n: ns.nn.triplet_margin_with_distance_loss(
+             a, p, n, lambda x, y: np.sum((x - y) ** 2, -1), 90.0, True, "none"),
+         real(4, 3), real(4, 3), away(4, 3)),
+    *(Case(f"nn.ctc_loss {reduction}",
+           lambda ns, x, t, r=reduction: ns.nn.ctc_loss(
+               x, t, np.array([5, 3, 5]), np.array([2, 1, 0]), reduction=r),
+           real(5, 3, 4), words(3, 2)) for reduction in ("mean", "sum", "none")),
+    Case("nn.ctc_loss joined", lambda ns, x, t: ns.nn.ctc_loss(
+        x, t, np.array([4, 4]), np.array([2, 1]), blank=3, zero_infinity=True), real(4, 2, 4), syllables(3)),
+    Case("nn.ctc_loss one", lambda ns, x, t: ns.nn.ctc_loss(x, t, 4, 2, reduction="none"),
+         real(4, 4), words(2)),
 ]  # fmt: skip

@@ -14,9 +14,12 @@ import numpy as np
 from tape.core.operands import as_operand
 from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
-from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
+from tape.ops.elementwise.elementary import exp, sigmoid, tanh
+from tape.ops.elementwise.elementary import softplus as plain_softplus
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
 from tape.ops.nn.bodies import number, smooth
+from tape.ops.nn.losses import reals
+from tape.ops.reduction.softmax import softmax
 from tape.ops.structure.positions import checked_axis
 
 
@@ -171,14 +174,18 @@ def _mish_slope(ns: Any, x: Any) -> Any:
 
 def _mish_bend(d: Any, x: Any) -> Any:
     held = _held(x, _SIGMOID_END)
-    share, rate = tanh(softplus(held)), sigmoid(held)
+    share, rate = tanh(plain_softplus(held)), sigmoid(held)
     slope = (1 - share * share) * rate  # of the share
     return d * (slope * (2 + held * (sigmoid(-held) - 2 * share * rate)))
 
 
 mish = recorder_of(
     smooth(
-        "mish", _mish, _mish_slope, _mish_bend, doc="``x * tanh(softplus(x))``; at -inf 0, with derivative 0."
+        "mish",
+        _mish,
+        _mish_slope,
+        _mish_bend,
+        doc="``x * tanh(plain_softplus(x))``; at -inf 0, with derivative 0.",
     ),
     1,
 )
@@ -366,3 +373,79 @@ def glu(x: Any, axis: int = -1) -> Any:
         )
     before = (slice(None),) * place
     return x[(*before, slice(None, half))] * sigmoid(x[(*before, slice(half, None))])
+
+
+# ---- softplus and softmin, with PyTorch's arguments ----------------------------------------------------
+
+
+def softplus(x: Any, beta: float = 1.0, threshold: float = inf) -> Any:
+    """``log(1 + exp(beta * x)) / beta``, without overflow: a smooth relu.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape; ints become floats.
+    beta : float
+        How sharp the bend is.
+    threshold : float
+        Where ``beta * x`` is greater the result is x itself. PyTorch has 20; without a threshold no digit is
+        lost.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Array of the shape of ``x``.
+
+    Raises
+    ------
+    OptionError
+        If ``beta`` is zero, or a setting is not a number.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.softplus(np.array([-1000.0, 0.0]), beta=2.0)
+    array([0.        , 0.34657359])
+    """
+    beta, threshold = number("softplus: beta", beta), number("softplus: threshold", threshold)
+    if not beta:
+        raise OptionError("softplus: beta is 0. It must not be: the result is divided by it")
+    if beta == 1 and threshold == inf:
+        return plain_softplus(x)
+    (x,) = reals("softplus", x)
+    smooth_ = plain_softplus(x * beta) / beta
+    return smooth_ if threshold == inf else where(x * beta > threshold, x, smooth_)
+
+
+def softmin(x: Any, axis: int | tuple[int, ...] | None = -1) -> Any:
+    """`softmax` of ``-x``.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Real numbers.
+    axis : int, tuple of int or None
+        The axes that the shares are of.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Array of the shape of ``x``; it sums to 1 along the axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.softmin(np.log([1.0, 3.0]))
+    array([0.75, 0.25])
+    """
+    (x,) = reals("softmin", x)
+    return softmax(-x, axis)

@@ -14,7 +14,7 @@ from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import broadcasts
 
 
-def _checked_probability(name: str, p: Any) -> float:
+def checked_probability(name: str, p: Any) -> float:
     if np.ndim(p) or isinstance(p, (bool, np.bool_)):
         raise OptionError(f"{name}: p is {errors.describe(p)}, not a probability. The mask comes after it")
     if not 0 <= p <= 1:
@@ -29,6 +29,22 @@ def check_mask(name: str, mask: Any, shape: tuple[int, ...], of: str = "x") -> N
             f"{name}: a mask of shape {list(np.shape(mask))} does not broadcast to "
             f"{list(shape)}, that of {of}"
         )
+
+
+def checked_mask(name: str, x: Any, mask: Any) -> tuple[Any, Any]:
+    """Return the operand, and where the mask keeps it, as bools."""
+    if mask is None:
+        raise OptionError(
+            f"{name} has no mask. Draw one outside of compiled functions, mask = tape.nn.dropout_mask(rng, "
+            f"x.shape, p), and call {name}(x, p, mask)"
+        )
+    x, mask = as_operand(x), as_operand(mask)
+    if not np.ndim(mask) and np.result_type(mask).kind in "fc":
+        raise OptionError(
+            f"{name}: the mask is {errors.describe(mask)}. Call {name}(x, p, mask), in this order"
+        )
+    check_mask(name, mask, np.shape(x))
+    return x, mask if np.result_type(mask).kind == "b" else mask != 0
 
 
 def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
@@ -62,19 +78,8 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     >>> tape.nn.dropout(np.array([1.0, 2.0, 3.0]), 0.5, np.array([True, False, True]))
     array([2., 0., 6.])
     """
-    p = _checked_probability("dropout", p)
-    if mask is None:
-        raise OptionError(
-            "dropout has no mask. Draw one outside of compiled functions, mask = tape.nn.dropout_mask(rng, "
-            "x.shape, p), and call dropout(x, p, mask)"
-        )
-    x, mask = as_operand(x), as_operand(mask)
-    if not np.ndim(mask) and np.result_type(mask).kind in "fc":
-        raise OptionError(
-            f"dropout: the mask is {errors.describe(mask)}. Call dropout(x, p, mask), in this order"
-        )
-    check_mask("dropout", mask, np.shape(x))
-    is_kept = mask if np.result_type(mask).kind == "b" else mask != 0
+    p = checked_probability("dropout", p)
+    x, is_kept = checked_mask("dropout", x, mask)
     return where(is_kept, x * (1 / (1 - p) if p < 1 else 0.0), 0)
 
 
@@ -110,5 +115,5 @@ def dropout_mask(rng: np.random.Generator, shape: int | Sequence[int], p: float 
     array([[ True,  True,  True],
            [ True,  True, False]])
     """
-    p = _checked_probability("dropout_mask", p)
+    p = checked_probability("dropout_mask", p)
     return rng.random(shape, dtype=np.float32) >= np.float32(p)

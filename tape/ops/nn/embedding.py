@@ -8,14 +8,16 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import elementwise
+from tape.core.node import plain, traced
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
 from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import maximum, where
+from tape.ops.ordering.sorting import searchsorted
 from tape.ops.reduction.reductions import max as largest
 from tape.ops.reduction.reductions import sum as total
-from tape.ops.structure.indexing import HOLE, scattered
+from tape.ops.structure.indexing import HOLE, scatter, scattered
 from tape.ops.structure.shape import astype, expand_dims
 
 # ---- the operations ----------------------------------------------------------------------------------
@@ -146,21 +148,28 @@ def embedding_bag(
     mode: Literal["mean", "sum", "max"] = "mean",
     per_sample_weights: Any = None,
     padding_idx: int | None = None,
+    offsets: Any = None,
+    include_last_offset: bool = False,
 ) -> Any:
     """Reduce bags of rows of a table to their means, sums or largest elements.
 
     Parameters
     ----------
     index : array_like or Var
-        ``(bags, length)``, ints from 0 on: one row for each bag.
+        ``(bags, length)``, ints from 0 on: one row for each bag; or ``(n,)``, with ``offsets``.
     weight : array_like or Var
         The table, ``(rows, width)``.
     mode : {"mean", "sum", "max"}
         How the rows of a bag are combined. Several equal largest elements share the derivative.
     per_sample_weights : array_like or Var, optional
-        ``(bags, length)``, what rows are multiplied by before they are added; for ``mode="sum"``.
+        Of the shape of ``index``, what rows are multiplied by before they are added; for ``mode="sum"``.
     padding_idx : int, optional
         A row that is left out of the bags; one of nothing else becomes zeros.
+    offsets : array_like or Var, optional
+        Where each bag starts in an index ``(n,)``: ints ``(bags,)``, the first of them 0, none less than the
+        one before. They may change on replay. For sums and means; a bag of no rows becomes zeros.
+    include_last_offset : bool
+        Whether the last offset is the end of the last bag, as in compressed sparse rows.
 
     Returns
     -------
@@ -174,7 +183,7 @@ def embedding_bag(
     OptionError
         If ``mode`` is another one, there are weights for a mean or maximum, or no row ``padding_idx``.
     OutOfBoundsError, DTypeError
-        Like `embedding`.
+        Like `embedding`; or if the offsets are not in order, or outside of the index.
 
     Examples
     --------
@@ -183,13 +192,19 @@ def embedding_bag(
     >>> tape.nn.embedding_bag([[0, 1], [1, 1]], table)
     array([[2., 3.],
            [3., 4.]])
+    >>> tape.nn.embedding_bag([0, 1, 1], table, offsets=[0, 2])
+    array([[2., 3.],
+           [3., 4.]])
     """
     if mode not in ("mean", "sum", "max"):
         raise OptionError(f"embedding_bag: mode={mode!r}. It must be 'mean', 'sum' or 'max'")
     index, weight, padding = _checked("embedding_bag", index, weight, padding_idx)
     shape = np.shape(index)
-    if len(shape) != 2:
-        raise ShapeError(f"embedding_bag: the index has shape {list(shape)}. It must be (bags, length)")
+    if len(shape) != (2 if offsets is None else 1):
+        raise ShapeError(
+            f"embedding_bag: the index has shape {list(shape)}. It must be (bags, length), or (n,) with "
+            "offsets"
+        )
     if per_sample_weights is not None:
         if mode != "sum":
             raise OptionError(f"embedding_bag: per_sample_weights are for mode='sum', not {mode!r}")
@@ -200,10 +215,12 @@ def embedding_bag(
             )
     rows = _embedding(weight, index, padding=padding)
     counts = None if padding is None else expand_dims(index != padding, -1)
-    if mode == "max":
+    if mode == "max" and offsets is None:
         return _largest(rows, counts, shape[1])
     if per_sample_weights is not None:
         rows = rows * expand_dims(as_operand(per_sample_weights), -1)
+    if offsets is not None:
+        return _of_segments(rows, counts, _bags(offsets, shape[0], include_last_offset), mode)
     summed = total(rows if counts is None else where(counts, rows, 0), axis=1)
     if mode == "sum":
         return summed
@@ -220,3 +237,37 @@ def _largest(rows: Any, counts: Any, length: int) -> Any:
         return largest(rows, axis=1)
     found = largest(where(counts, rows, -np.inf), axis=1)
     return where(total(counts, axis=1) == 0, 0, found)
+
+
+def _bags(offsets: Any, length: int, include_last_offset: bool) -> tuple[Any, int]:
+    """Return the bag that each row of an index belongs to, and how many bags there are."""
+    offsets = as_operand(offsets)
+    offsets = offsets if hasattr(offsets, "dtype") else np.asarray(offsets)
+    if offsets.dtype.kind not in "iu":
+        raise DTypeError(f"embedding_bag: offsets is {describe(offsets)}. It must hold ints")
+    if len(offsets.shape) != 1 or not offsets.shape[0]:
+        raise ShapeError(f"embedding_bag: offsets has shape {list(offsets.shape)}. It must be (bags,)")
+    known = traced(offsets)
+    ends_well = not include_last_offset or np.all(known[-1] == length)
+    goes_up = not np.any(known[1:] < known[:-1]) and not np.any(known > length)
+    if np.any(known[0] != 0) or not goes_up or not ends_well:
+        raise OutOfBoundsError(
+            f"embedding_bag: offsets is {plain(offsets)}, for {length} rows. It must start with 0, and never "
+            f"go down{f', and end with {length}' if include_last_offset else ''}"
+        )
+    count = offsets.shape[0] - bool(include_last_offset)
+    starts = offsets[:count] if include_last_offset else offsets
+    return searchsorted(starts, np.arange(length), side="right") - 1, count
+
+
+def _of_segments(rows: Any, counts: Any, bags: tuple[Any, int], mode: str) -> Any:
+    """Return sums or means of rows that belong to the same bag."""
+    if mode == "max":
+        raise OptionError("embedding_bag: mode='max' takes no offsets. Pad the bags, with a padding_idx")
+    bag, number = bags
+    kept = rows if counts is None else where(counts, rows, 0)
+    summed = scatter(kept, bag, index=(HOLE,), shape=(number, kept.shape[1]))
+    if mode == "sum":
+        return summed
+    ones = np.ones((rows.shape[0], 1), rows.dtype) if counts is None else astype(counts, rows.dtype)
+    return summed / maximum(scatter(ones, bag, index=(HOLE,), shape=(number, 1)), 1)
