@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from tape import errors, nn, ops, optim, scipy, testing, transforms
+from tape import errors, nn, ops, optim, scipy, testing, transforms, tree
 from tape.config import show_config
 from tape.core import by_hand as _by_hand  # noqa: F401  # enters itself in the table
 from tape.core.node import Node
@@ -78,6 +78,7 @@ __all__ = [
     "subtract",
     "tanh",
     "testing",
+    "tree",
     "viz",  # noqa: F405
 ]
 __all__ += transforms.__all__

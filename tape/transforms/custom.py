@@ -216,7 +216,7 @@ class _Call:
         for i, tangent in zip(self.segment.places, tangents, strict=True):
             if tangent is not None:
                 moved[i] = tangent
-        found = rule(tree.restore(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
+        found = rule(tree.unflatten(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
         parts = self._up_to(packing.structure, found, "the result")
         if any(parts[i] is None for i in packing.floats):
             raise errors.ShapeError(
