@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from tape import errors, nn, ops, optim, scipy, testing, transforms
+from tape import errors, nn, ops, optim, scipy, testing, transforms, tree
 from tape.config import show_config
 from tape.core import by_hand as _by_hand  # noqa: F401  # enters itself in the table
 from tape.core.node import Node
@@ -24,7 +24,7 @@ from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
 from tape.transforms import *  # noqa: F403
 
-_LATE = ("numpy", "viz")  # a drop-in for NumPy, and pictures: imported when they are first needed
+_LATE = ("compat", "numpy", "viz")  # names of other libraries, and pictures: imported when first needed
 
 
 _ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"
@@ -54,6 +54,7 @@ __all__ = [
     "Var",
     "add",
     "apply",
+    "compat",  # noqa: F405
     "compile",
     "debug",
     "errors",
@@ -78,6 +79,7 @@ __all__ = [
     "subtract",
     "tanh",
     "testing",
+    "tree",
     "viz",  # noqa: F405
 ]
 __all__ += transforms.__all__

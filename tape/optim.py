@@ -51,7 +51,7 @@ class _Optimizer:
         """Return the state to pickle: the parameters, without the views that steps work on."""
         state = {name: value for name, value in vars(self).items() if name not in ("_ids", "_arrays")}
         if not self._is_flat:  # a structure may name dataclasses, which pickle finds by the tree itself
-            state["_structure"] = tree.restore(self._structure, range(len(self._leaves)))
+            state["_structure"] = tree.unflatten(self._structure, range(len(self._leaves)))
         return state | {"shapes": [array.shape for array in self._arrays]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -18,19 +18,19 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     arrays, element = tree.flatten(xs)
     steps = range(length if length is not None else len(arrays[0]))
     leaves, state = tree.flatten(init)
-    carry = tree.restore(
+    carry = tree.unflatten(
         state, [leaf if isinstance(leaf, tape.Var) else np.asarray(leaf)[()] for leaf in leaves]
     )
     rows = []
     for k in reversed(steps) if reverse else steps:
-        carry, y = f(carry, tree.restore(element, [array[k] for array in arrays]))
+        carry, y = f(carry, tree.unflatten(element, [array[k] for array in arrays]))
         rows.append(y)
     if not rows:
         return carry, None
     if reverse:
         rows.reverse()
     columns = zip(*[tree.flatten(row)[0] for row in rows], strict=True)
-    return carry, tree.restore(tree.flatten(rows[0])[1], [np.stack(column) for column in columns])
+    return carry, tree.unflatten(tree.flatten(rows[0])[1], [np.stack(column) for column in columns])
 
 
 def fori_loop(lower: int, upper: int, body: Callable, init: Any) -> Any:
@@ -46,7 +46,7 @@ def map(f: Callable, xs: Any) -> Any:
 def while_loop(goes_on: Callable, body: Callable, state: Any) -> Any:
     """`tape.while_loop` as a loop; numbers in its state are those of NumPy."""
     leaves, structure = tree.flatten(state)
-    state = tree.restore(structure, [x if isinstance(x, tape.Var) else np.asarray(x)[()] for x in leaves])
+    state = tree.unflatten(structure, [x if isinstance(x, tape.Var) else np.asarray(x)[()] for x in leaves])
     while goes_on(state):
         state = body(state)
     return state

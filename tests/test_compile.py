@@ -46,7 +46,7 @@ def test_static_arguments_are_themselves():
 
 
 def test_other_shapes_dtypes_and_structures_are_other_programs():
-    compiled = tape.compile(lambda x: tree.map_leaves(lambda leaf: leaf * 2, x))
+    compiled = tape.compile(lambda x: tree.map(lambda leaf: leaf * 2, x))
     given = [
         vectors(),
         vectors(4),
@@ -59,7 +59,7 @@ def test_other_shapes_dtypes_and_structures_are_other_programs():
         1.5,
     ]
     for x in (*given, *given):
-        alike(compiled(x), tree.map_leaves(lambda leaf: leaf * 2, x))
+        alike(compiled(x), tree.map(lambda leaf: leaf * 2, x))
     assert len(compiled.programs) == len(given)
     assert len({str(key) for key in compiled.programs}) == len(given)
     assert all(key in compiled.programs for key in compiled.programs)

@@ -40,7 +40,7 @@ class Body:
 
 def train(params, x, y, rate):
     value, gradient = tape.value_and_grad(loss)(params, x, y)
-    return value, tree.restore(
+    return value, tree.unflatten(
         tree.flatten(params)[1],
         [p - rate * g for p, g in zip(tree.flatten(params)[0], tree.flatten(gradient)[0], strict=True)],
     )

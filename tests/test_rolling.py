@@ -23,7 +23,7 @@ def assert_alike(
     f: Callable[..., Any], *args: Any, loops: int | None = None, tolerance: float = 1e-9
 ) -> None:
     """Check that a function computes the same when it is compiled, for other numbers as well."""
-    others = tree.map_leaves(lambda leaf: leaf * 1.1 + 0.01, args)
+    others = tree.map(lambda leaf: leaf * 1.1 + 0.01, args)
     compiled = tape.compile(f)
     for numbers in (args, others, args):
         found, expected = (tree.flatten(g(*numbers))[0] for g in (compiled, f))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import tree
+from tape.tree import _nested
 from tests.tiers import rounds
 
 Point = namedtuple("Point", "x y")
@@ -73,7 +74,7 @@ ANY = st.recursive(
 @given(ANY)
 def test_a_tree_taken_apart_and_put_together_is_the_same(value):
     leaves, structure = tree.flatten(value)
-    restored = tree.restore(structure, leaves)
+    restored = tree.unflatten(structure, leaves)
     assert restored == value
     assert type(restored) is type(value)
     assert tree.flatten(restored) == (leaves, structure)
@@ -92,10 +93,10 @@ def test_names_lead_to_the_leaves(value):
 @settings(max_examples=rounds(60), deadline=None)
 @given(ANY, ANY)
 def test_structures_are_equal_for_trees_alike(one, other):
-    counted = tree.map_leaves(lambda leaf: 0, one)
+    counted = tree.map(lambda leaf: 0, one)
     assert tree.flatten(counted)[1] == tree.flatten(one)[1]
     same = tree.flatten(one)[1] == tree.flatten(other)[1]
-    assert same == (counted == tree.map_leaves(lambda leaf: 0, other))
+    assert same == (counted == tree.map(lambda leaf: 0, other))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_what_is_no_container_is_a_leaf(leaf):
     assert structure is tree.LEAF
     assert len(leaves) == 1
     assert leaves[0] is leaf
-    assert tree.restore(structure, leaves) is leaf
+    assert tree.unflatten(structure, leaves) is leaf
     assert tree.names(structure, "root") == ["root"]
     inside, structure = tree.flatten([leaf])
     assert inside[0] is leaf
@@ -126,7 +127,7 @@ def test_none_is_a_tree_without_leaves():
     leaves, structure = tree.flatten(None)
     assert leaves == []
     assert structure is not tree.LEAF
-    assert tree.restore(structure, []) is None
+    assert tree.unflatten(structure, []) is None
     assert tree.names(structure, "root") == []
 
 
@@ -143,7 +144,7 @@ def test_none_is_a_tree_without_leaves():
 )
 def test_other_containers_keep_their_type(value):
     leaves, structure = tree.flatten(value)
-    restored = tree.restore(structure, leaves)
+    restored = tree.unflatten(structure, leaves)
     assert type(restored) is type(value)
     assert restored == value
     assert list(restored) == list(value)
@@ -152,13 +153,13 @@ def test_other_containers_keep_their_type(value):
 def test_the_order_of_keys_does_not_matter():
     one, other = {"b": 1.0, "a": 2.0}, {"a": 2.0, "b": 1.0}
     assert tree.flatten(one) == tree.flatten(other)
-    assert list(tree.restore(*reversed(tree.flatten(one)))) == ["b", "a"]
+    assert list(tree.unflatten(*reversed(tree.flatten(one)))) == ["b", "a"]
 
 
 def test_static_fields_belong_to_the_structure():
     leaves, structure = tree.flatten(Frozen(1.0, "one", [2.0]))
     assert leaves == [1.0, 2.0]
-    assert tree.restore(structure, [3.0, 4.0]) == Frozen(3.0, "one", [4.0])
+    assert tree.unflatten(structure, [3.0, 4.0]) == Frozen(3.0, "one", [4.0])
     assert structure == tree.flatten(Frozen(5.0, "one", [6.0]))[1]
     assert structure != tree.flatten(Frozen(1.0, "other", [2.0]))[1]
 
@@ -172,7 +173,7 @@ def test_static_fields_may_be_arrays():
 def test_putting_together_does_not_run_the_users_code():
     leaves, structure = tree.flatten(Strict(3.0))
     assert leaves == [3.0, 6.0]
-    restored = tree.restore(structure, ["text", None])
+    restored = tree.unflatten(structure, ["text", None])
     assert (restored.a, restored.doubled) == ("text", None)
 
 
@@ -193,7 +194,7 @@ def test_threads_may_meet_a_dataclass_at_the_same_time(monkeypatch):
     """Two threads find it unknown before either has registered it."""
     kind = make_dataclass("Shared", ["a"])
     both_are_here = threading.Barrier(2, timeout=5)
-    register, results = tree._register, []
+    register, results = _nested._register, []
 
     def register_together(*args):
         both_are_here.wait()
@@ -205,7 +206,7 @@ def test_threads_may_meet_a_dataclass_at_the_same_time(monkeypatch):
         except ValueError as error:
             results.append(error)
 
-    monkeypatch.setattr(tree, "_register", register_together)
+    monkeypatch.setattr(_nested, "_register", register_together)
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -220,7 +221,7 @@ def test_deep_trees():
         value = [value]
     leaves, structure = tree.flatten(value)
     assert leaves == [1.0]
-    assert tree.restore(structure, leaves) == value
+    assert tree.unflatten(structure, leaves) == value
 
 
 @pytest.mark.parametrize(
@@ -237,3 +238,165 @@ def test_deep_trees():
 )
 def test_trees_of_known_branches_are_plain(value, expected):
     assert tree.is_plain(tree.flatten(value)[1]) is expected
+
+
+# ---- functions of leaves ---------------------------------------------------------------------------
+
+
+@settings(max_examples=rounds(60), deadline=None)
+@given(ANY)
+def test_a_map_over_trees_alike_sees_leaves_of_one_place(value):
+    leaves = tree.leaves(value)
+    numbered = tree.unflatten(tree.structure(value), range(len(leaves)))
+    seen = tree.leaves(tree.map(lambda leaf, k, again: (leaf, k, again), value, numbered, value))
+    assert seen == [part for k, leaf in enumerate(leaves) for part in (leaf, k, leaf)]
+    assert tree.reduce(lambda so_far, leaf: [*so_far, leaf], value, []) == leaves
+
+
+def test_other_trees_may_be_deeper_than_the_first():
+    assert tree.map(lambda leaf, part: part, [1, 2], [(3, 4), {"a": 5}]) == [(3, 4), {"a": 5}]
+
+
+@pytest.mark.parametrize("other", [[1.0], {"a": 1.0}, [1.0, 2.0, 3.0], None, 1.0], ids=repr)
+def test_trees_of_other_structures_are_refused(other):
+    with pytest.raises(tape.errors.ShapeError, match="tree 2"):
+        tree.map(lambda *leaves: 0, [1.0, 2.0], [3.0, 4.0], other)
+
+
+@pytest.mark.parametrize(("value", "leaves"), [([1.0, 2.0], [1]), (1.0, []), (1.0, [1, 2]), (None, [1])])
+def test_as_many_leaves_as_the_structure_has(value, leaves):
+    with pytest.raises(tape.errors.ShapeError, match="leaves for a tree of"):
+        tree.unflatten(tree.structure(value), leaves)
+
+
+def test_all_and_reduce_of_trees_without_leaves():
+    assert tree.all([])
+    assert not tree.all({"a": np.bool_(True), "b": [np.bool_(False)]})
+    assert tree.reduce(max, (), 3) == 3
+    with pytest.raises(tape.errors.ShapeError, match="initializer"):
+        tree.reduce(max, ())
+
+
+# ---- vectors ---------------------------------------------------------------------------------------
+
+NUMBERS = st.sampled_from(
+    [
+        2.5, -3, True, np.float32(0.25), np.ones((), np.float16), np.ones((0, 2)),
+        np.arange(6.0).reshape(2, 3), np.arange(3, dtype=np.int8),
+        np.ones((1, 2), np.complex64), np.array([1, 2**40]),
+    ]
+)  # fmt: skip
+VECTORS = st.recursive(
+    NUMBERS | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=rounds(100), deadline=None)
+@given(VECTORS)
+def test_unravel_is_the_inverse_of_ravel(value):
+    vector, unravel = tree.ravel(value)
+    leaves = tree.leaves(value)
+    assert vector.shape == (sum(np.size(leaf) for leaf in leaves),)
+    assert not leaves or vector.dtype == np.result_type(*[np.asarray(leaf).dtype for leaf in leaves])
+    back = unravel(vector)
+    assert tree.structure(back) == tree.structure(value)
+    for found, leaf in zip(tree.leaves(back), leaves, strict=True):
+        assert found.dtype == np.asarray(leaf).dtype
+        assert isinstance(found, np.ndarray) == isinstance(leaf, np.ndarray)
+        np.testing.assert_array_equal(found, leaf, strict=isinstance(leaf, np.ndarray))
+    np.testing.assert_array_equal(tree.ravel(back)[0], vector)
+
+
+def test_neither_way_shares_memory():
+    x = np.ones(3)
+    vector, unravel = tree.ravel(x)
+    assert not np.shares_memory(vector, x)
+    assert not np.shares_memory(unravel(vector), vector)
+
+
+PARAMS = {"w": np.array([[0.5, -1.0], [2.0, 0.25]]), "b": [np.float64(0.75), np.array([1.5])]}
+
+
+def energy(params):
+    return np.sum(np.sin(params["w"])) * params["b"][0] ** 2 + np.prod(np.exp(params["b"][1]))
+
+
+def test_derivatives_go_through_both_ways():
+    vector, unravel = tree.ravel(PARAMS)
+    by_tree = tape.grad(energy)(PARAMS)
+    by_vector = tape.grad(lambda v: energy(unravel(v)))(vector)
+    np.testing.assert_array_equal(by_vector, tree.ravel(by_tree)[0])
+    weights = np.arange(1.0, 1 + vector.size)
+    of_ravel = tape.grad(lambda params: weights @ np.square(tree.ravel(params)[0]))(PARAMS)
+    np.testing.assert_allclose(tree.ravel(of_ravel)[0], 2 * weights * vector, rtol=1e-15)
+    tape.testing.check_grads(lambda v: tree.ravel(unravel(np.sin(v)))[0] ** 2, (vector,))
+
+
+def test_narrow_floats_keep_their_dtype_and_get_gradients_of_it():
+    mixed = {"w": np.ones(2, np.float32), "b": 3.0}
+    vector, unravel = tree.ravel(mixed)
+    assert vector.dtype == np.float64
+    gradient = tape.grad(lambda p: np.sum(tree.ravel(p)[0] ** 2))(mixed)
+    assert gradient["w"].dtype == np.float32
+    kinds = []
+    tape.grad(lambda v: kinds.append(unravel(v)["w"].dtype) or np.sum(unravel(v)["w"]))(vector)
+    assert kinds == [np.float32]
+
+
+def test_compiled_like_eager():
+    _, unravel = tree.ravel(PARAMS)
+
+    def step(params):
+        v, back = tree.ravel(params)
+        return back(v - 0.1 * tape.grad(lambda v: energy(unravel(v)))(v))
+
+    compiled = tape.compile(step)
+    for scale in (1.0, -2.0):
+        params = tree.map(lambda leaf, scale=scale: leaf * scale, PARAMS)
+        for a, b in zip(tree.leaves(compiled(params)), tree.leaves(step(params)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+def test_a_batch_of_trees():
+    vector, unravel = tree.ravel(PARAMS)
+    rows = np.stack([vector, 2 * vector])
+    found = tape.vmap(lambda v: energy(unravel(v)))(rows)
+    np.testing.assert_allclose(found, [energy(unravel(row)) for row in rows], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "value", [["text"], [object()], [np.array(["a"])], [np.ma.masked_array([1.0])], [1.0, 2**53 + 1], [2**70]]
+)
+def test_ravel_refuses_what_a_vector_cannot_hold(value):
+    with pytest.raises(tape.errors.DTypeError, match=r"tree\["):
+        tree.ravel(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "vector"),
+    [
+        ([1.0, 2], [1.0, 2.5]),
+        ([1.0, 2], [1.0, np.nan]),
+        ([1.0, np.int8(2)], [1.0, 300.0]),
+        ([1, np.int8(2)], [1, 300]),
+        ([1.0, True], [1.0, 2.0]),
+        ([1.0, 1j], [1j, 1j]),
+    ],
+)
+def test_unravel_refuses_numbers_that_a_leaf_cannot_hold(value, vector):
+    with pytest.raises(tape.errors.DTypeError, match="cannot hold"):
+        tree.ravel(value)[1](np.array(vector))
+
+
+def test_unravel_refuses_to_lose_a_derivative():
+    vector, unravel = tree.ravel({"n": 2, "x": 1.5})
+    with pytest.raises(tape.errors.DTypeError, match=r"tree\['n'\]"):
+        tape.grad(lambda v: unravel(v)["x"])(vector)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5, 1)])
+def test_unravel_refuses_other_shapes(shape):
+    with pytest.raises(tape.errors.ShapeError, match="Pass one of shape"):
+        tree.ravel(PARAMS)[1](np.ones(shape))

@@ -26,7 +26,7 @@ def stacked(f, *columns):
     """The results of a loop over examples, leaf by leaf."""
     found = [tape.tree.flatten(f(*example)) for example in zip(*columns, strict=True)]
     leaves = [np.stack(column) for column in zip(*[leaves for leaves, _ in found], strict=True)]
-    return tape.tree.restore(found[0][1], leaves)
+    return tape.tree.unflatten(found[0][1], leaves)
 
 
 def assert_same(found, expected, tolerance=1e-11):

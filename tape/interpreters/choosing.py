@@ -141,8 +141,8 @@ def of_some(condition: Any, f: Callable[..., Any], *args: Any) -> Any:
 
 def _of_some(lanes: Lanes, f: Callable[..., Any], is_active: Any, *args: Any) -> Any:
     with Chosen(lanes, is_active) as region:
-        given = [tree.map_leaves(region.inside, arg) for arg in args]
-        return tree.map_leaves(region.inside, f(*given))
+        given = [tree.map(region.inside, arg) for arg in args]
+        return tree.map(region.inside, f(*given))
 
 
 # ---- the operation -----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,15 +22,13 @@ _OF_SEQUENCES: dict[Callable[..., Any], int] = {**dict.fromkeys(_LISTS_FIRST, 1)
 """Functions whose first arguments, as many as given, are lists of arrays and not arrays."""
 
 
-def names_of(
-    source: ModuleType, target: dict[str, Any]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names_of(source: Any, target: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names of another one.
 
     Parameters
     ----------
-    source : module
-        The module to look names up in.
+    source : module or object
+        What to look names up in.
     target : dict
         The ``globals()`` of the module that forwards them; names are stored there on first use.
 

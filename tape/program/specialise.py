@@ -50,7 +50,7 @@ class Key:
         leaves = [
             fixed[k] if k in fixed else _Shown(next(signatures), k in self.form.ints) for k in range(count)
         ]
-        args, kwargs = tree.restore(self.form.structure, leaves)
+        args, kwargs = tree.unflatten(self.form.structure, leaves)
         shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         read = f" reading {', '.join(map(repr, self.outcomes))}" if self.outcomes else ""
         return f"{self.name}({', '.join(shown)}){read}"
@@ -96,7 +96,7 @@ class Path:
             shape = None
             if not self._weak and not self._constants:
                 count = tree.size(self._structure)
-                shape = tree.restore(self._structure, [Dynamic(k) for k in range(count)])
+                shape = tree.unflatten(self._structure, [Dynamic(k) for k in range(count)])
             arguments = self.program.calling.arguments
             self._shortcut = names, self.program.shortcut(arguments, names, self.restore, shape)
         return self._shortcut[1]
@@ -108,7 +108,7 @@ class Path:
         for k, value in self._constants:
             # An array that was created inside cannot be told from one that is referred to elsewhere.
             leaves[k] = value.copy() if type(value) is np.ndarray else value
-        return tree.restore(self._structure, leaves)
+        return tree.unflatten(self._structure, leaves)
 
 
 class Specialisation:

@@ -76,7 +76,7 @@ class Subject:
             parts = iter(moved)
             for k, is_pair in zip(moving, is_complex, strict=True):
                 filled[k] = next(parts) + next(parts) * 1j if is_pair else next(parts)
-            outs, _ = tree.flatten(f(*tree.restore(structure, filled)))
+            outs, _ = tree.flatten(f(*tree.unflatten(structure, filled)))
             return [part for out in outs for part in _real_parts(out)]
 
         self.function: Callable[..., Arrays] = function

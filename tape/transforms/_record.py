@@ -137,7 +137,7 @@ class Recording:
     @property
     def value(self) -> Any:
         """The result of the function, with plain values in place of Vars of this trace."""
-        return tree.restore(self.out_structure, [self.plain(out) for out in self.outs])
+        return tree.unflatten(self.out_structure, [self.plain(out) for out in self.outs])
 
     def plain(self, leaf: Any) -> Any:
         """Return a leaf without this trace: its value, or a Var of an enclosing trace."""
@@ -294,7 +294,7 @@ class Recording:
         parts, start = [], 0
         for structure in self.structures:
             stop = start + tree.size(structure)
-            parts.append(tree.restore(structure, leaves[start:stop]))
+            parts.append(tree.unflatten(structure, leaves[start:stop]))
             start = stop
         return parts[0] if self.is_single else tuple(parts)
 
@@ -380,7 +380,7 @@ class Recording:
             params.append(self.trace.param(leaf))
         self.structures.append(structure)
         self.params += [param.again() for param in params]  # snapshots: f may write to its arguments
-        return tree.restore(structure, params)
+        return tree.unflatten(structure, params)
 
     def _as_floats(self, leaf: Any, structure: Any, k: int, position: int) -> Any:
         """Convert a leaf that is not a plain float array, if it holds floats."""
@@ -411,7 +411,7 @@ class Recording:
                 f"{self.transform}: {self.name} returned {errors.describe(out)}. With has_aux=True it must "
                 "return a pair: the result to differentiate, and auxiliary data"
             )
-        self.aux = tree.map_leaves(self.plain, out[1])
+        self.aux = tree.map(self.plain, out[1])
         return out[0]
 
     def _out_names(self) -> list[str]:

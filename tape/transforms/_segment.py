@@ -117,7 +117,7 @@ class Packing:
         leaves = list(self.leaves)
         for i, part in zip(self.floats, parts, strict=True):
             leaves[i] = part
-        return tree.restore(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves)
 
     def parts_of(self, out: Any, name: str) -> list[Any]:
         """Return the float leaves of another tree of the same structure, shapes and dtypes."""
@@ -195,7 +195,7 @@ class Segment:
             with Captures() as region, refusing_writes(name):
                 args, kwargs = self.arguments([protected(plain(var)) for var in variables])
                 out = f(*args, **kwargs)
-                out = tree.map_leaves(region.resolve, out)
+                out = tree.map(region.resolve, out)
             self.packing = Packing(out)
             self.captured = region.vars
             self.operands = variables + region.values
@@ -221,7 +221,7 @@ class Segment:
         """Return the float results for other Vars among the arguments, and note their structure."""
         args, kwargs = self.arguments(values)
         leaves, structure = tree.flatten(self.f(*args, **kwargs))
-        self.packing = Packing(tree.restore(structure, [plain(leaf) for leaf in leaves]), is_joined=False)
+        self.packing = Packing(tree.unflatten(structure, [plain(leaf) for leaf in leaves]), is_joined=False)
         if not self.packing.floats:
             raise Unrolled("it returns no floats")
         return [leaves[i] for i in self.packing.floats]
@@ -242,7 +242,7 @@ class Segment:
         leaves = list(self._leaves)
         for i, value in zip(self.places, values, strict=True):
             leaves[i] = value
-        return tree.restore(self._structure, leaves)
+        return tree.unflatten(self._structure, leaves)
 
     def call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Return the result of a function with these arguments, for other operands."""
@@ -252,7 +252,7 @@ class Segment:
             if not self.captured:
                 return f(*args, **kwargs)
             with Substitution(self.captured, [protected(operand) for operand in operands[count:]]) as region:
-                return tree.map_leaves(region.resolve, f(*args, **kwargs))
+                return tree.map(region.resolve, f(*args, **kwargs))
 
     def run(self, *operands: Any) -> Any:
         """Return the packed result for other operands."""

@@ -41,7 +41,7 @@ class Trial:
         leaves, structure = tree.flatten(args)
         with Trace(name) as self.trace:
             given = [self.trace.param(leaf) if is_float(leaf) else leaf for leaf in leaves]
-            outs, out_structure = tree.flatten(f(*tree.restore(structure, given)))
+            outs, out_structure = tree.flatten(f(*tree.unflatten(structure, given)))
         names = tree.names(out_structure, "the result")
         self.results = [(name, plain(out)) for name, out in zip(names, outs, strict=True)]
         if derivative:

@@ -97,9 +97,7 @@ class _Loop:
         self.snapshots = snapshots
         self.name = f"checkpoint_loop({name_of(body)})"
         self.kept: dict[int, Any] = {}  # snapshots of the last plain run, by step
-        self.segment = Segment(
-            self._run, (tree.map_leaves(as_scalar, state),), {}, self.name, is_inlined=False
-        )
+        self.segment = Segment(self._run, (tree.map(as_scalar, state),), {}, self.name, is_inlined=False)
 
     def _run(self, state: Any) -> Any:
         """Run all steps, and keep the snapshots that a reverse sweep needs first."""
@@ -110,7 +108,7 @@ class _Loop:
             for step in range(self.steps):
                 if step in places:
                     kept[step] = state
-                after = self.body(tree.map_leaves(protected, state), step)
+                after = self.body(tree.map(protected, state), step)
                 _check_alike(state, after, f"{name_of(self.body)}, in step {step},")
                 state = after
                 bar.update()
@@ -181,7 +179,7 @@ class _Loop:
                 leaves[i] = snapshot(params[-1])
             held = [trace.param(value) if is_float(value) else None for value in captured]
             values = [v if p is None else snapshot(p) for v, p in zip(captured, held, strict=True)]
-            after = self._with(values, self.body, tree.restore(structure, leaves), step)
+            after = self._with(values, self.body, tree.unflatten(structure, leaves), step)
         return trace, params, held, after
 
     def _with(self, captured: Sequence[Any], call: Callable[..., Any], *args: Any) -> Any:
@@ -189,7 +187,7 @@ class _Loop:
         if not captured:
             return call(*args)
         with Substitution(self.segment.captured, [protected(value) for value in captured]) as region:
-            return tree.map_leaves(region.resolve, call(*args))
+            return tree.map(region.resolve, call(*args))
 
 
 class _Reversal:
@@ -222,7 +220,7 @@ class _Reversal:
     def _advanced(self, state: Any, first: int, last: int) -> Any:
         def advance(state: Any) -> Any:
             for step in range(first, last):
-                state = self.loop.body(tree.map_leaves(protected, state), step)
+                state = self.loop.body(tree.map(protected, state), step)
             return state
 
         return self.loop._with(self.captured, advance, state)
@@ -252,7 +250,7 @@ def _is_on(trace: Trace, part: Any) -> bool:
 
 def _without(trace: Trace, state: Any) -> Any:
     """Return a state without the Vars of a trace."""
-    return tree.map_leaves(lambda leaf: snapshot(leaf.node.value) if _is_on(trace, leaf) else leaf, state)
+    return tree.map(lambda leaf: snapshot(leaf.node.value) if _is_on(trace, leaf) else leaf, state)
 
 
 def _counted(name: str, value: Any, least: int) -> int:

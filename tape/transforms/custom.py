@@ -27,6 +27,7 @@ class _WithRule:
     """A function with a derivative rule of its own, which replaces that of the code inside."""
 
     what: str  # the method that sets the rule
+    other: _WithRule | None = None  # a function with the rule for the other mode, instead of the transpose
 
     def __init__(self, f: Callable[..., Any]) -> None:
         check_callable(f, type(self).__name__)
@@ -64,7 +65,8 @@ class _WithRule:
             raise errors.UnsupportedError(
                 f"{name} has no rule yet. Give it one: @{name}.{self.what}, above a function"
             )
-        return call.segment.as_node(call.vjp, call.jvp)
+        jvp = call.jvp if self.other is None else _Call(self.other, call.segment).jvp
+        return call.segment.as_node(call.vjp, jvp)
 
 
 def _again(kind: type[_WithRule], f: Callable[..., Any], rule: Callable[..., Any] | None) -> _WithRule:
@@ -216,7 +218,7 @@ class _Call:
         for i, tangent in zip(self.segment.places, tangents, strict=True):
             if tangent is not None:
                 moved[i] = tangent
-        found = rule(tree.restore(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
+        found = rule(tree.unflatten(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
         parts = self._up_to(packing.structure, found, "the result")
         if any(parts[i] is None for i in packing.floats):
             raise errors.ShapeError(

@@ -171,7 +171,7 @@ def _solved(
 ) -> Any:
     what = "fixed_point" if is_fixed_point else "root"
     name = f"{what}({name_of(f)})"
-    like = Packing(tree.map_leaves(plain, x0))
+    like = Packing(tree.map(plain, x0))
     _check_start(like, what)
     if like.dtype.kind == "c":
         parts = RealParts(like)
@@ -188,7 +188,7 @@ def _solved(
         return solution
 
     # The initial guess is an argument, so that a program starts from that of its own call.
-    segment = Segment(solve, (tree.map_leaves(traced, x0), *args), {}, name)
+    segment = Segment(solve, (tree.map(traced, x0), *args), {}, name)
 
     def joined(parts: Any) -> Any:
         """Return the results of the operation, or their adjoints, as one array."""
@@ -236,7 +236,7 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
         ops.astype(leaf, dtype) if isinstance(leaf, Handle) else np.asarray(leaf, dtype)[()]
         for leaf, dtype in zip(leaves, like.dtypes, strict=True)
     ]
-    return tree.restore(structure, leaves)
+    return tree.unflatten(structure, leaves)
 
 
 def _relative_change(before: Any, after: Any) -> float:
@@ -278,4 +278,4 @@ def _default_root(g: Callable[[Any], Any], x0: Any) -> Any:
             "Start closer, or give a solver"
         )
     solution = found.x.astype(start.dtype).reshape(start.shape)
-    return tree.map_leaves(lambda leaf: np.asarray(leaf)[()], packing.restore(solution))
+    return tree.map(lambda leaf: np.asarray(leaf)[()], packing.restore(solution))

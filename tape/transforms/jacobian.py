@@ -91,7 +91,7 @@ def jacobian(
         else:
             direction = _mode_of_complex(recording, mode)
         rows = [recording.restore_args(row) for row in _blocks(recording, _chosen(recording, direction))]
-        return tree.restore(recording.out_structure, rows)
+        return tree.unflatten(recording.out_structure, rows)
 
     return derivative
 

@@ -60,7 +60,7 @@ def jvp(
     """
     recording = _recorded(f, primals, "jvp", has_aux=has_aux)
     moved = recording.push_forward(recording.tangents(tangents))
-    tangent = tree.restore(recording.out_structure, moved)
+    tangent = tree.unflatten(recording.out_structure, moved)
     return (recording.value, tangent, recording.aux) if has_aux else (recording.value, tangent)
 
 
@@ -111,7 +111,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         leaves = {dummy.id: t for dummy, t in zip(dummies, checked, strict=True)}
         found = iter(forward.rerun(linear.nodes, leaves, roots, where=linear))
         parts = [next(found) if moves else part for part, moves in zip(moved, is_moving, strict=True)]
-        return tree.restore(recording.out_structure, recording.owned(parts, checked))
+        return tree.unflatten(recording.out_structure, recording.owned(parts, checked))
 
     return recording.value, WithTape(linear_map, f"linearize({name_of(f)})")
 
@@ -153,7 +153,7 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 def pushed(transform: str, f: Callable[..., Any], x: Any, direction: Any) -> Any:
     """Return the tangent of a function of one argument; messages name the given transform."""
     recording = _recorded(f, (x,), transform)
-    return tree.restore(recording.out_structure, recording.push_forward(recording.tangents((direction,))))
+    return tree.unflatten(recording.out_structure, recording.push_forward(recording.tangents((direction,))))
 
 
 def _recorded(f: Callable[..., Any], primals: Any, transform: str, *, has_aux: bool = False) -> Recording:

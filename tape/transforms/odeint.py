@@ -106,7 +106,7 @@ def odeint(
     """
     check_callable(f, "odeint")
     options = _options(rtol, atol, method, gradient, max_steps)
-    like = Packing(tree.map_leaves(plain, y0))
+    like = Packing(tree.map(plain, y0))
     leaves, _ = tree.flatten(y0)
     t = resolve(t)
     t = t if isinstance(t, Handle) else np.asarray(t)
@@ -165,7 +165,7 @@ class _Equation:
     def slope(self, y: Any, t: Any, *args: Any) -> Any:
         """Return the right-hand side as a vector."""
         parts = self.packing.unpack(ops.reshape(y, self.packing.shapes[0]) if self.packing.is_single else y)
-        out = self.f(tree.restore(self.packing.structure, parts), t, *args)
+        out = self.f(tree.unflatten(self.packing.structure, parts), t, *args)
         return ops.ravel(self.packing.pack(self.packing.parts_of(out, name_of(self.f))))
 
     def by_steps(self, start: Any, t: Any, *args: Any) -> Any:
@@ -304,7 +304,7 @@ class _Solution(_Equation):
             by_time[k] = ops.sum(g[k] * slope(out[k], t[k], *operands))
             span = ops.stack([-t[k], -t[k - 1]])
             state = (a, collected, *([] if solution else [out[k]]))
-            a, collected, *_ = tree.map_leaves(lambda leaf: leaf[-1], self._again(adjoint, state, span))
+            a, collected, *_ = tree.map(lambda leaf: leaf[-1], self._again(adjoint, state, span))
             if k == 1:
                 by_time[0] = -ops.sum(a * slope(start, t[0], *operands))
             a = a + g[k - 1]

@@ -102,7 +102,7 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
         recording.check_dtypes()
         moved = recording.push_forward(recording.tangents(v))
         if loss is not None:
-            tangent = tree.restore(recording.out_structure, moved)
+            tangent = tree.unflatten(recording.out_structure, moved)
             moved, _ = tree.flatten(hvp(loss)(recording.value, tangent))
         else:  # of half the sum of abs(r)**2 the gradient by r is conj(r)
             moved = [ops.conj(t) if dtype_of(t).kind == "c" else t for t in moved]
@@ -161,4 +161,4 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
     seeds = {lop.id: t for lop, t in pairs if isinstance(lop, Handle) and lop.trace_ref is trace.ref}
     pairs = zip(trace.pull_back(seeds), values, strict=True)
     moved = [np.zeros(np.shape(value), float_like(value))[()] if r is None else r for r, value in pairs]
-    return tree.restore(recording.out_structure, moved)
+    return tree.unflatten(recording.out_structure, moved)

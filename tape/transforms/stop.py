@@ -37,7 +37,7 @@ def stop_gradient(x: Any) -> Any:
     >>> float(tape.grad(lambda x: x * tape.stop_gradient(x))(3.0))
     3.0
     """
-    return tree.map_leaves(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
+    return tree.map(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
 
 
 class no_grad(Interceptor, ContextDecorator):

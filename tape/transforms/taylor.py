@@ -83,7 +83,7 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
                 [zeros if c is None else c * factorial(k) if k > 1 else c for k, c in enumerate(coefficients)]
             )
         )
-    return tree.restore(recording.out_structure, results)
+    return tree.unflatten(recording.out_structure, results)
 
 
 def _check_factorial(order: int, dtype: Any) -> None:

@@ -83,7 +83,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             leaves, structure = tree.flatten(out)
             axes = _spread(out_axes, out, f"out_axes, for the result of {call.name},")
             results = [_moved(lanes, leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
-        return tree.restore(structure, call.owned(results))
+        return tree.unflatten(structure, call.owned(results))
 
     return batched
 
@@ -130,7 +130,7 @@ class _Call:
         return next(iter(lengths))
 
     def _names(self) -> list[str]:
-        args, kwargs = tree.restore(self._structure, range(len(self._leaves)))
+        args, kwargs = tree.unflatten(self._structure, range(len(self._leaves)))
         names: list[str] = []
         for k, arg in enumerate(args):
             names += tree.names(tree.flatten(arg)[1], f"argument {k} of {self.name}")
@@ -141,7 +141,7 @@ class _Call:
     def arguments(self, lanes: Lanes) -> tuple[Any, dict[str, Any]]:
         """Return the arguments of the function, with a batch for each mapped leaf."""
         pairs = enumerate(zip(self._leaves, self._axes, strict=True))
-        return tree.restore(
+        return tree.unflatten(
             self._structure,
             [
                 leaf if axis is None else lanes.batch(self._in_front(k, leaf, axis))

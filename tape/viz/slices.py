@@ -215,7 +215,7 @@ class _Space:
             wide = part.view(np.complex128) if like.dtype.kind == "c" else part
             leaf = wide.reshape(like.shape).astype(like.dtype)
             leaves[k] = leaf if isinstance(self.leaves[k], np.ndarray) else leaf[()]
-        return tree.restore(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves)
 
 
 def _given(space: _Space, directions: Sequence[Any], dimensions: int) -> list[np.ndarray]:

@@ -148,7 +148,7 @@ class Calling:
         """Build the result from the list of its leaves."""
         for k in self.weak:
             leaves[k] = as_python(leaves[k])
-        return tree.restore(self.result, leaves)
+        return tree.unflatten(self.result, leaves)
 
 
 def as_python(number: Any) -> Any:
@@ -163,7 +163,7 @@ def _place(name: str, structure: Any, k: int) -> str:
 
 def _shown(structure: Any) -> str:
     """Return a structure as text, with its keys in their order."""
-    return repr(tree.restore(structure, [_STAR] * tree.size(structure)))
+    return repr(tree.unflatten(structure, [_STAR] * tree.size(structure)))
 
 
 class _Star:

@@ -109,7 +109,7 @@ def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
 def _taking(source: _Source, form: Form, count: int) -> list[str]:
     """Return the lines for a plain tree with this many leaves."""
     marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k, k in form.ints) for k in range(count)]
-    args, kwargs = tree.restore(form.structure, marks)
+    args, kwargs = tree.unflatten(form.structure, marks)
     leaves: dict[int, str] = {}
     _take_parts(source, leaves, "args", args)
     _take_items(source, leaves, "kwargs", kwargs)

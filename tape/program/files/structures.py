@@ -53,9 +53,9 @@ def structures_of(calling: Calling) -> list[Any] | None:
     count = tree.size(structure)
     marks = [["fixed", fixed[k]] if k in fixed else ["leaf"] for k in range(count)]
     try:
-        arguments = _branch(tree.restore(structure, [_Mark(mark) for mark in marks]))
+        arguments = _branch(tree.unflatten(structure, [_Mark(mark) for mark in marks]))
         count = tree.size(calling.result)
-        result = _branch(tree.restore(calling.result, [_Mark(["leaf"]) for _ in range(count)]))
+        result = _branch(tree.unflatten(calling.result, [_Mark(["leaf"]) for _ in range(count)]))
     except Damaged:
         return None
     return [arguments, result]
@@ -129,7 +129,7 @@ def calling_of(
     fixed = {k: mark.mark[1] for k, mark in enumerate(marks) if mark.mark[0] == "fixed"}
     count = len(marks)
     require(count - len(fixed) == leaves, "the arguments have another number of leaves")
-    example = tree.restore(structure, marks)
+    example = tree.unflatten(structure, marks)
     is_call = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
     require(is_call and all(type(key) is str for key in example[1]), "the arguments are not those of a call")
     marks, shape = tree.flatten(_tree(result))

@@ -48,7 +48,7 @@ class Recorded:
     outputs : list of int or Constant
         The node of each leaf of the result, or its value if it has none.
     out_structure
-        The structure of the result, for `tree.restore`.
+        The structure of the result, for `tree.unflatten`.
     guards : list of Guard
         In the order in which numbers were read.
     caught : Exception or None
@@ -159,7 +159,7 @@ def record(
             elif k in ints:
                 leaves[k] = trace.integer(leaf, k)
                 inputs.append(leaves[k].var.id)
-        traced_args, traced_kwargs = tree.restore(structure, leaves)
+        traced_args, traced_kwargs = tree.unflatten(structure, leaves)
         result = f(*traced_args, **traced_kwargs)
         outs, out_structure = tree.flatten(result)
     if trace.ints_read:  # and something has caught what says so

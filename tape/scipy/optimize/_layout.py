@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,27 +16,15 @@ Shape = tuple[int, ...]
 Vector = Any  # float64, shape (n,), or a Var of this type
 
 
-class Layout:
-    """The layout of the leaves of a tree in a vector."""
-
-    def __init__(self, value: Any) -> None:
-        leaves, self.structure = tree.flatten(value)
-        self.shapes = [np.shape(leaf) for leaf in leaves]
-        self.dtypes = [np.result_type(leaf) for leaf in leaves]
-        self.stops = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
-        self.size: int = self.stops[-1]
-        self.is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
-
-    def parts(self, vector: Vector) -> list[Any]:
-        """Return the elements of each leaf."""
-        return [vector[start:stop] for start, stop in pairwise(self.stops)]
+class Layout(tree.Layout):
+    """The layout of the leaves of a tree in a vector of a solver."""
 
     def unpack(self, vector: Vector) -> Any:
         """Return the tree whose leaves are parts of the vector."""
         if self.structure is tree.LEAF and len(self.shapes[0]) == 1:
             return vector
         leaves = [part.reshape(shape) for part, shape in zip(self.parts(vector), self.shapes, strict=True)]
-        return tree.restore(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves)
 
     def restore(self, vector: np.ndarray) -> Any:
         """Return the tree with arrays, scalars and float dtypes as in the original."""
@@ -47,7 +34,7 @@ class Layout:
         ):
             leaf = part.reshape(shape).astype(dtype if part.dtype.kind == "f" else part.dtype)
             leaves.append(leaf if is_array else leaf[()])
-        return tree.restore(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves)
 
 
 class Unknowns(Layout):
@@ -152,8 +139,8 @@ def blocks(rows: Layout, columns: Layout, matrix: np.ndarray) -> Any:
         for block, inner, dtype, is_array in by_leaf:
             leaf = block.T.reshape((*shape, *inner)).astype(dtype)
             leaves.append(leaf if is_array else leaf[()])  # as `tape.jacobian` returns it
-        result.append(tree.restore(columns.structure, leaves))
-    return tree.restore(rows.structure, result)
+        result.append(tree.unflatten(columns.structure, leaves))
+    return tree.unflatten(rows.structure, result)
 
 
 def _is_pair(given: Any) -> bool:

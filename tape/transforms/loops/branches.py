@@ -115,7 +115,7 @@ def _of_batch(
                 f"{tree.describe(found_structure)}. Let them return the same structure"
             )
         leaves = [_either(name, is_chosen, *pair) for pair in zip(found, leaves, strict=True)]
-    return tree.restore(structure, leaves)
+    return tree.unflatten(structure, leaves)
 
 
 def _either(name: str, is_chosen: Any, new: Any, old: Any) -> Any:

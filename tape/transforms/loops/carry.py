@@ -39,7 +39,7 @@ class Carry:
 
     def restored(self, leaves: Sequence[Any]) -> Any:
         """Return the tree of these leaves."""
-        return tree.restore(self._structure, leaves)
+        return tree.unflatten(self._structure, leaves)
 
     def after(self, returned: Any, before: Sequence[Any]) -> list[Any]:
         """Return the leaves of the next one, which must be of the types of the leaves before."""

@@ -132,7 +132,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     check_callable(body, "fori_loop")
     counters = np.arange(operator.index(lower), operator.index(upper))
     if not len(counters):
-        return tree.map_leaves(lambda leaf: as_value(leaf, "the state"), init)
+        return tree.map(lambda leaf: as_value(leaf, "the state"), init)
 
     def step(state: Any, i: Any) -> tuple[Any, None]:
         return body(i, state), None
@@ -199,7 +199,7 @@ class Scan:
         if results is None:
             results = self._unrolled()
         count = len(self.carry)
-        return self.carry.restored(results[:count]), tree.restore(self._result, results[count:])
+        return self.carry.restored(results[:count]), tree.unflatten(self._result, results[count:])
 
     def in_stretches(self, count: int) -> tuple[Any, Any]:
         """Run the loop in stretches, whose steps are computed again for derivatives."""
@@ -212,7 +212,7 @@ class Scan:
             return scan(self.f, carry, elements, size, self.is_backwards)
 
         def part(start: int, stop: int) -> Any:
-            return tree.restore(self._element, [array[start:stop] for array in self.arrays])
+            return tree.unflatten(self._element, [array[start:stop] for array in self.arrays])
 
         def once(carry: Any) -> tuple[Any, Any]:  # the steps that are left over come first
             first = self.length - rest if self.is_backwards else 0
@@ -227,21 +227,21 @@ class Scan:
         start = 0 if self.is_backwards else rest
         arrays = [array[start : start + size * count] for array in self.arrays]
         arrays = [ops.reshape(array, (count, size, *np.shape(array)[1:])) for array in arrays]
-        elements = tree.restore(self._element, arrays)
+        elements = tree.unflatten(self._element, arrays)
         state, ys = Scan(stretch, state, elements, count, self.is_backwards, True).run()
-        collected.append(tree.map_leaves(lambda y: ops.reshape(y, (count * size, *np.shape(y)[2:])), ys))
+        collected.append(tree.map(lambda y: ops.reshape(y, (count * size, *np.shape(y)[2:])), ys))
         if self.is_backwards:
             collected.reverse()
         leaves = [tree.flatten(ys)[0] for ys in collected]
         joined = [ops.concatenate(column) if rest else column[0] for column in zip(*leaves, strict=True)]
-        return state, tree.restore(tree.flatten(ys)[1], joined)
+        return state, tree.unflatten(tree.flatten(ys)[1], joined)
 
     def step(self, values: Sequence[Any]) -> list[Any]:
         """Return the leaves of the next carry and of what is collected."""
         count = len(self.carry)
         state = self.carry.restored(values[:count])
         f = checkpoint(self.f) if self.is_recomputed and recorder() is None else self.f
-        returned = f(state, tree.restore(self._element, values[count:]))
+        returned = f(state, tree.unflatten(self._element, values[count:]))
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise errors.ShapeError(
                 f"{self.name}: the function returned {errors.describe(returned)}. It must return a pair: the "

@@ -102,7 +102,7 @@ class _While:
         if (program := recorder()) is not None:
             try:
                 state, collected = with_capacity(self._as_one)
-                return self.carry.restored(state), tree.restore(self._result, collected)
+                return self.carry.restored(state), tree.unflatten(self._result, collected)
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
         state = self.carry.leaves
@@ -121,7 +121,7 @@ class _While:
                 state = [ops.where(answer, new, old) for new, old in zip(after, state, strict=True)]
             rows.append(row)
         columns = [ops.stack(column) for column in zip(*rows, strict=True)]
-        return self.carry.restored(state), tree.restore(self._result, columns) if rows else None
+        return self.carry.restored(state), tree.unflatten(self._result, columns) if rows else None
 
     def _step(self, state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return the leaves of the next state and of what is collected."""

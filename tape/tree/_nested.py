@@ -1,4 +1,4 @@
-"""Trees: nested dicts, lists, tuples, namedtuples, dataclasses and None, with arrays as their leaves.
+"""Trees taken apart and put together, and their structures.
 
 `optree` does the work, and is imported for the first tree; a lone array, by far the most frequent tree, does
 not need it. Dataclasses are registered on first use: their fields are branches, except those declared with
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     leaves : list
         The leaves in the order of fields and indices; those of dicts by sorted keys.
     structure
-        The argument of `restore`. Equal for trees of the same structure, with dicts in any order.
+        The argument of `unflatten`. Equal for trees of the same structure, with dicts in any order.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     >>> leaves, structure = tree.flatten({"w": [1.0, 2.0], "b": 3.0, "none": None})
     >>> leaves
     [3.0, 1.0, 2.0]
-    >>> tree.restore(structure, [30, 10, 20])
+    >>> tree.unflatten(structure, [30, 10, 20])
     {'w': [10, 20], 'b': 30, 'none': None}
     """
     if type(tree) in _PLAIN or isinstance(tree, Handle):
@@ -78,9 +78,40 @@ def too_deep() -> errors.UnsupportedError:
     )
 
 
-def restore(structure: Any, leaves: Sequence[Any]) -> Any:
-    """Return the tree of a structure with these leaves."""
-    return leaves[0] if structure is LEAF else structure.unflatten(leaves)
+def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
+    """Return the tree of a structure with these leaves.
+
+    Parameters
+    ----------
+    structure
+        A result of `flatten` or `structure`.
+    leaves : sequence
+        As many as the structure has.
+
+    Returns
+    -------
+    tree
+
+    Raises
+    ------
+    ShapeError
+        If there are more or fewer leaves.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.tree.unflatten(tape.tree.structure({"w": 0, "b": (0, 0)}), "abc")
+    {'w': 'c', 'b': ('a', 'b')}
+    """
+    if structure is LEAF:
+        if len(leaves) == 1:
+            return leaves[0]
+    elif len(leaves) == structure.num_leaves:
+        return structure.unflatten(leaves)
+    raise errors.ShapeError(
+        f"tree.unflatten: {len(leaves)} leaves for a tree of {size(structure)}, {describe(structure)}. "
+        "Pass one for each"
+    )
 
 
 def flatten_up_to(structure: Any, tree: Any) -> list[Any]:
@@ -144,12 +175,6 @@ def describe(structure: Any) -> str:
         return "one array"
     text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
     return text.replace(f", namespace={_NAMESPACE!r}", "")
-
-
-def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """Return the tree with a function applied to every leaf."""
-    leaves, structure = flatten(tree)
-    return restore(structure, [function(leaf) for leaf in leaves])
 
 
 def is_plain(structure: Any) -> bool:

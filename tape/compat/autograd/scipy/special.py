@@ -1,0 +1,6 @@
+"""The names of `autograd.scipy.special`: those of `tape.scipy.special`."""
+
+import tape.scipy.special as _special
+from tape.numpy._names import names_of
+
+__getattr__, __dir__ = names_of(_special, globals())
