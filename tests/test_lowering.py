@@ -14,8 +14,9 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-apply argpartition betainc betaincc betainccinv betaincinv eig eig_like eigvals exprel_derivative
-hashing_order histogram_bin_edges inverse_of_basis linspace of_full_rank vonmises_ppf
+apply argpartition beta_by_parameters betainc betaincc betainccinv betaincinv eig eig_like eigvals
+exprel_derivative gamma_by_parameter hashing_order histogram_bin_edges inverse_of_basis linspace of_full_rank
+student_by_df vonmises_ppf
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

@@ -34,7 +34,7 @@ GAMMAS: dict[str, tuple[Domain, ...]] = {
     "gamma": (positive, past_one), "chi2": (positive, past_one), "beta": (unit, past_one, past_one),
     "t": (real, past_two), "vonmises": (real, positive),
 }  # fmt: skip
-"""The same; these have incomplete gamma and beta functions as probabilities."""
+"""The same; their probabilities are integrals, by `vonmises` to be differentiated by the argument alone."""
 COUNTS: dict[str, tuple[Domain, ...]] = {
     "poisson": (counts, positive), "geom": (counts, unit), "nbinom": (counts, past_one, unit),
     "bernoulli": (bits, unit),
@@ -120,8 +120,8 @@ CASES = [
     ),
     *(case(name, method, *drawn(domains)) for name, domains in GAMMAS.items() for method in DENSITIES),
     *(
-        case(name, method, unit(2, 3), note=" of numbers", numbers=(2.5, 1.5)[: len(GAMMAS[name]) - 1])
-        for name in ("gamma", "chi2", "beta")
+        case(name, method, *drawn((above_half, *GAMMAS[name][1:]), 3))
+        for name in ("gamma", "chi2", "beta", "t")
         for method in (*TAILS, *QUANTILES)
     ),
     *(case("vonmises", method, real(3), positive()) for method in TAILS[:2]),
@@ -129,7 +129,7 @@ CASES = [
     *(
         case(name, method, *drawn(domains, 3), note=" ints")
         for name, domains in COUNTS.items()
-        for method in ("pmf", "logpmf", *({"nbinom": (), "bernoulli": TAILS[:2]}.get(name, TAILS)))
+        for method in ("pmf", "logpmf", *(TAILS[:2] if name == "bernoulli" else TAILS))
     ),
     *(
         case(name, method, *drawn(domains, 3)[1:])

@@ -49,14 +49,15 @@ ONE: dict[str, Domain] = {
 }  # fmt: skip
 TWO: dict[str, tuple[Domain, Domain]] = {
     "beta": (positive, positive), "betaln": (positive, positive), "binom": (past_one, unit),
+    "gammainc": (past_one, positive), "gammaincc": (past_one, positive), "gammaincinv": (past_one, middle),
+    "gammainccinv": (past_one, middle), "stdtr": (past_one, real), "stdtrit": (past_one, middle),
     "boxcox": (positive, nonzero), "boxcox1p": (positive, nonzero), "inv_boxcox": (unit, unit),
     "inv_boxcox1p": (unit, unit), "kl_div": (positive, positive), "poch": (positive, positive),
     "pseudo_huber": (positive, real), "rel_entr": (positive, positive), "xlog1py": (real, positive),
     "xlogy": (real, positive), "zeta": (past_one, positive),
 }  # fmt: skip
 ORDERED: dict[str, tuple[Any, Domain]] = {
-    "gammainc": (1.5, positive), "gammaincc": (1.5, positive), "gammaincinv": (1.5, middle),
-    "gammainccinv": (1.5, middle), "iv": (0.5, positive), "ive": (1.5, positive), "jn": (2, real),
+    "gammainc": (1.5, positive), "iv": (0.5, positive), "ive": (1.5, positive), "jn": (2, real),
     "jv": (1.5, positive), "jve": (1.5, positive), "kn": (2, positive), "kv": (1.5, positive),
     "kve": (0.5, positive), "polygamma": (1, positive), "yn": (2, positive), "yv": (1.5, positive),
     "yve": (1.5, positive),
@@ -73,6 +74,7 @@ COMPLEX_ORDERED: dict[str, Any] = {
 
 SINGLES = [((),), ((2, 3),), ((0, 3),)]
 PAIRS = [((), ()), ((2, 3), (3,)), ((0, 3), (1,))]
+TRIPLES = [((), (), ()), ((2, 1), (3,), (2, 3)), ((0, 3), (1,), ())]
 
 CASES = [
     *(c for op, domain in ONE.items() for c in cases(op, SINGLES, (domain,))),
@@ -80,10 +82,12 @@ CASES = [
     *(c for op, (order, domain) in ORDERED.items() for c in cases(op, SINGLES, (domain,), order)),
     *(c for op, domain in COMPLEX.items() for c in cases(op, [((3,),)], (domain,))),
     *(c for op, order in COMPLEX_ORDERED.items() for c in cases(op, [((3,),)], (off_axes,), order)),
-    *cases("betainc", SINGLES, (unit,), 1.5, 2.5),
-    *cases("betaincc", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
-    *cases("betaincinv", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
-    *cases("betainccinv", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
+    *cases("betainc", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
+    *(
+        c
+        for op in ("betainc", "betaincc", "betaincinv", "betainccinv")
+        for c in cases(op, TRIPLES, (past_one, past_one, middle))
+    ),
     *cases("huber", [((3,), (2, 3)), ((), ())], (past_one, unit)),
     *cases("huber", [((3, 1), (3,))], (unit, past_one)),
     *cases("xlogy", [((3,), (3,))], (complexes, upper)),

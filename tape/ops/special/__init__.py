@@ -20,12 +20,16 @@ from tape.ops.special.exponential import *  # noqa: F403
 from tape.ops.special.exponential import __all__ as _exponential
 from tape.ops.special.gammas import *  # noqa: F403
 from tape.ops.special.gammas import __all__ as _gamma
+from tape.ops.special.incomplete import *  # noqa: F403
+from tape.ops.special.incomplete import __all__ as _incomplete
 from tape.ops.special.losses import *  # noqa: F403
 from tape.ops.special.losses import __all__ as _losses
 from tape.ops.special.normal import *  # noqa: F403
 from tape.ops.special.normal import __all__ as _normal
 from tape.ops.special.polygammas import digamma, polygamma, psi
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
+from tape.ops.special.student import *  # noqa: F403
+from tape.ops.special.student import __all__ as _student
 from tape.ops.special.windows import sinc
 from tape.ops.special.zetas import zeta
 from tape.ops.structure.shape import Axes
@@ -44,8 +48,10 @@ __all__ = [
     *_bessel,
     *_exponential,
     *_gamma,
+    *_incomplete,
     *_losses,
     *_normal,
+    *_student,
 ]
 
 declare_samples("tape.ops.special.log_softmax, tape.ops.special.softmax(x, axis=1)")

@@ -17,26 +17,17 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
-from tape.ops.elementwise.elementary import cos, exp, log1p, sin
+from tape.ops.elementwise.elementary import cos, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint
-from tape.ops.elementwise.selection import isnan, logical_and, logical_not, logical_or, where
-from tape.ops.special.losses import xlog1py, xlogy
+from tape.ops.elementwise.selection import logical_and, logical_not, logical_or, where
 from tape.ops.special.polygammas import BERNOULLI, psi
 from tape.ops.special.scipy_ufuncs import narrowed, scipy_ufunc
 
 __all__ = [
     "beta",
-    "betainc",
-    "betaincc",
-    "betainccinv",
-    "betaincinv",
     "betaln",
     "binom",
     "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
     "gammaln",
     "gammasgn",
     "loggamma",
@@ -191,76 +182,6 @@ binom = scipy_ufunc(
     "The binomial coefficient, n over k.",
     lambda d, out, n, k: d * _binom_by_n(out, n, k),
     lambda d, out, n, k: d * _binom_by_k(out, n, k),
-)
-
-
-# Incomplete integrals: the derivative by the last argument is the integrand.
-
-
-def _gamma_density(a: Any, x: Any) -> Any:
-    return exp(xlogy(a - 1, x) - x - gammaln(a))
-
-
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
-
-
-def _valid(out: Any, density: Any) -> Any:
-    """Return a density; NaN outside of the domain."""
-    return where(isnan(out), np.nan, density)
-
-
-gammainc = scipy_ufunc(
-    "gammainc",
-    "The regularised lower incomplete gamma function of a and x, differentiable by x.",
-    None,
-    lambda d, out, a, x: d * _valid(out, _gamma_density(a, x)),
-)
-gammaincc = scipy_ufunc(
-    "gammaincc",
-    "The regularised upper incomplete gamma function of a and x, differentiable by x.",
-    None,
-    lambda d, out, a, x: -(d * _valid(out, _gamma_density(a, x))),
-)
-gammaincinv = scipy_ufunc(
-    "gammaincinv",
-    "The x for which ``gammainc(a, x)`` is y, of a and y, differentiable by y.",
-    None,
-    lambda d, out, a, y: d / _gamma_density(a, out),
-)
-gammainccinv = scipy_ufunc(
-    "gammainccinv",
-    "The x for which ``gammaincc(a, x)`` is y, of a and y, differentiable by y.",
-    None,
-    lambda d, out, a, y: -(d / _gamma_density(a, out)),
-)
-betainc = scipy_ufunc(
-    "betainc",
-    "The regularised incomplete beta function of a, b and x, differentiable by x.",
-    None,
-    None,
-    lambda d, out, a, b, x: d * _valid(out, _beta_density(a, b, x)),
-)
-betaincc = scipy_ufunc(
-    "betaincc",
-    "One less `betainc`, of a, b and x, differentiable by x.",
-    None,
-    None,
-    lambda d, out, a, b, x: -(d * _valid(out, _beta_density(a, b, x))),
-)
-betaincinv = scipy_ufunc(
-    "betaincinv",
-    "The x for which ``betainc(a, b, x)`` is y, of a, b and y, differentiable by y.",
-    None,
-    None,
-    lambda d, out, a, b, y: d / _beta_density(a, b, out),
-)
-betainccinv = scipy_ufunc(
-    "betainccinv",
-    "The x for which ``betaincc(a, b, x)`` is y, of a, b and y, differentiable by y.",
-    None,
-    None,
-    lambda d, out, a, b, y: -d / _beta_density(a, b, out),
 )
 
 

@@ -11,12 +11,12 @@ from functools import cache
 
 import numpy as np
 from scipy import stats
-from scipy.special import stdtr, stdtrit
 
 from tape.core.elementwise import elementwise
 from tape.core.node import Handle
 from tape.ops import special
 from tape.ops.special.scipy_ufuncs import refuse_derivative
+from tape.ops.special.student import digamma_step, log_gamma_step
 from tape.scipy.stats._distribution import Array, Continuous
 
 _LOG_SQRT_2_PI = math.log(2 * math.pi) / 2
@@ -67,16 +67,16 @@ class StudentT(Continuous):
         return constant - (df + 1) / 2 * np.log1p(x**2 / df)
 
     def _cdf(self, x: Array, df: Array) -> Array:
-        return stdtr(df, x)
+        return special.stdtr(df, x)
 
     def _sf(self, x: Array, df: Array) -> Array:
-        return stdtr(df, -x)
+        return special.stdtr(df, -x)
 
     def _ppf(self, q: Array, df: Array) -> Array:
-        return stdtrit(df, q)
+        return special.stdtrit(df, q)
 
     def _isf(self, q: Array, df: Array) -> Array:
-        return -stdtrit(df, q)
+        return -special.stdtrit(df, q)
 
     def _mean(self, df: Array) -> Array:
         return np.where(df > 1, 0 * df, np.inf)
@@ -90,35 +90,6 @@ class StudentT(Continuous):
         half = df / 2
         constant = np.log(df) / 2 + math.log(math.pi) / 2 - log_gamma_step(half)
         return constant + (half + 0.5) * digamma_step(half)
-
-
-_LARGE = 25.0
-"""From here on the series of `log_gamma_step` has all digits of a double."""
-
-
-def log_gamma_step(x: Array) -> Array:
-    """Return ``log(Gamma(x + 1 / 2) / Gamma(x))``; by an asymptotic series where the two cancel.
-
-    The series is that of Fields (1966) for ratios of gamma functions.
-    """
-    is_large = x > _LARGE
-    small, large = np.where(is_large, 1.0, x), np.where(is_large, x, _LARGE)
-    y = 1 / large
-    y2 = y * y
-    series = np.log(large) / 2 - y * (
-        1 / 8 - y2 * (1 / 192 - y2 * (1 / 640 - y2 * (17 / 14336 - y2 * (31 / 18432))))
-    )
-    return np.where(is_large, series, special.gammaln(small + 0.5) - special.gammaln(small))
-
-
-def digamma_step(x: Array) -> Array:
-    """Return ``digamma(x + 1 / 2) - digamma(x)``, the derivative of `log_gamma_step`."""
-    is_large = x > _LARGE
-    small, large = np.where(is_large, 1.0, x), np.where(is_large, x, _LARGE)
-    y = 1 / large
-    y2 = y * y
-    series = y / 2 + y2 * (1 / 8 - y2 * (1 / 64 - y2 * (1 / 128 - y2 * (17 / 2048 - y2 * (31 / 2048)))))
-    return np.where(is_large, series, special.digamma(small + 0.5) - special.digamma(small))
 
 
 class Gamma(Continuous):
