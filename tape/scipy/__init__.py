@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 _LATE = ("interpolate", "linalg", "special", "stats")
 
-__all__ = ["curve_fit", "interpolate", "least_squares", "linalg", "minimize", "optimize", "root", "special", "stats"]
+__all__ = [
+    "curve_fit",
+    "interpolate",
+    "least_squares",
+    "linalg",
+    "minimize",
+    "optimize",
+    "root",
+    "special",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -73,8 +73,8 @@ solve_banded: Op = Op(
         ),
     ],
     jvp=[
-        lambda t, out, ab, b, lower, upper: -solve_banded(
-            ab, _times(t, out, lower, upper), lower=lower, upper=upper
+        lambda t, out, ab, b, lower, upper: (
+            -solve_banded(ab, _times(t, out, lower, upper), lower=lower, upper=upper)
         ),
         lambda t, out, ab, b, lower, upper: solve_banded(ab, t, lower=lower, upper=upper),
     ],

@@ -11,7 +11,7 @@ Examples
 >>> from tape.scipy.interpolate import CubicSpline
 >>> x, y = np.linspace(0.0, 3.0, 7), np.sin(np.linspace(0.0, 3.0, 7))
 >>> tape.elementwise_grad(CubicSpline(x, y))(np.array([0.0, 1.0])).round(2)
-array([1.  , 0.54])
+array([1.01, 0.54])
 """
 
 from scipy import interpolate as _interpolate
@@ -27,6 +27,19 @@ from tape.scipy.interpolate._cubic import (
 from tape.scipy.interpolate._grid import RegularGridInterpolator, interpn
 from tape.scipy.interpolate._interp1d import interp1d
 from tape.scipy.interpolate._piecewise import PPoly
+
+__all__ = [
+    "Akima1DInterpolator",
+    "BSpline",
+    "CubicHermiteSpline",
+    "CubicSpline",
+    "PPoly",
+    "PchipInterpolator",
+    "RegularGridInterpolator",
+    "interp1d",
+    "interpn",
+    "make_interp_spline",
+]
 
 __getattr__, __dir__ = refusing(
     _interpolate,

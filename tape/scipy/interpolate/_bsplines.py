@@ -80,9 +80,7 @@ class BSpline:
         self.t, self.c, self.k, self.extrapolate = t, c, k, extrapolate
 
     @classmethod
-    def construct_fast(
-        cls, t: Any, c: Any, k: int, extrapolate: bool | str = True, axis: int = 0
-    ) -> BSpline:
+    def construct_fast(cls, t: Any, c: Any, k: int, extrapolate: bool | str = True, axis: int = 0) -> BSpline:
         """Return one of knots and coefficients that fit, with the axis of the coefficients first."""
         made = BSpline.__new__(BSpline)
         made.axis = axis
@@ -225,8 +223,8 @@ def make_interp_spline(
     t : array_like or Var, optional
         The knots; by default they follow from the points and ``bc_type``.
     bc_type : str or pair, optional
-        ``"not-a-knot"`` (the default), ``"periodic"``, ``"clamped"``, ``"natural"``; or for each end None, one
-        of the last two, or a list of ``(order, value)``: derivatives there, which may be Vars.
+        ``"not-a-knot"`` (the default), ``"periodic"``, ``"clamped"``, ``"natural"``; or for each end None,
+        one of the last two, or a list of ``(order, value)``: derivatives there, which may be Vars.
     axis : int
         The axis of the points.
     check_finite : bool
@@ -275,7 +273,9 @@ def make_interp_spline(
         return BSpline.construct_fast(ops.concatenate(knots), y, k, axis=axis)
     if is_periodic:
         if t is not None:
-            raise errors.OptionError(f"{what}: knots of a periodic spline follow from its points. Leave out t")
+            raise errors.OptionError(
+                f"{what}: knots of a periodic spline follow from its points. Leave out t"
+            )
         with quiet():
             is_closed = ops.abs(y[0] - y[-1]) <= 1e-15 + 1e-5 * ops.abs(y[-1])
         require(ops.all(is_closed), f"{what}: the first and last values of a periodic spline differ")
@@ -308,8 +308,8 @@ def _conditions(bc_type: Any, y: Array) -> tuple[list[Any], list[Any]]:
         if isinstance(one, str):
             if one not in ("clamped", "natural"):
                 raise errors.OptionError(
-                    f"make_interp_spline: bc_type is {one!r}. Take not-a-knot, periodic, clamped, natural, or "
-                    "a list of (order, value)"
+                    f"make_interp_spline: bc_type is {one!r}. Take not-a-knot, periodic, clamped, natural, "
+                    "or a list of (order, value)"
                 )
             one = [(1 if one == "clamped" else 2, np.zeros(y.shape[1:]))]
         found.append([(operator.index(order), double(value)) for order, value in one or ()])
@@ -319,17 +319,20 @@ def _conditions(bc_type: Any, y: Array) -> tuple[list[Any], list[Any]]:
 def _coefficients(x: Array, y: Array, t: Array, k: int, starts: list[Any], ends: list[Any]) -> Array:
     """Return the coefficients of the interpolating spline: a system with k diagonals on either side."""
     unknowns = t.size - k - 1
-    rows, columns, values, known = [], [], [], []
+    rows: list[Any] = []
+    columns: list[Any] = []
+    values: list[Any] = []
+    known: list[Any] = []
     for group, offset, point, at in (
         (starts, 0, x[0], k),
         (ends, unknowns - len(ends), x[-1], unknowns - 1),
     ):
-        for row, (order, value) in enumerate(group):
+        for number, (order, value) in enumerate(group):
             if not 0 <= order <= k:
                 raise errors.OptionError(
                     f"make_interp_spline: a condition has the derivative of order {order}, for degree {k}"
                 )
-            rows.append(np.full(k + 1, offset + row))
+            rows.append(np.full(k + 1, offset + number))
             columns.append(np.arange(at - k, at + 1))
             values.append(basis(t, point, np.asarray(at), k, order))
             known.append(ops.expand_dims(ops.broadcast_to(value, y.shape[1:]), 0))
@@ -338,8 +341,8 @@ def _coefficients(x: Array, y: Array, t: Array, k: int, starts: list[Any], ends:
     column = ops.expand_dims(place, 0) + np.arange(-k, 1)[:, None]
     ab = np.zeros((2 * k + 1, unknowns))
     ab = ops.add_at(ab, basis(t, x, place, k), (k + row - column, column))
-    for i, j, value in zip(rows, columns, values, strict=True):
-        ab = ops.add_at(ab, value, (k + i - j, j))
+    for i, j, at_end in zip(rows, columns, values, strict=True):
+        ab = ops.add_at(ab, at_end, (k + i - j, j))
     right = ops.concatenate([*known[: len(starts)], y, *known[len(starts) :]])
     if not right.size:
         return np.zeros((unknowns, *y.shape[1:]))

@@ -305,9 +305,7 @@ def _end_row(
 
 def _tridiagonal(below: Array, diagonal: Array, above: Array, right: Array) -> Array:
     zero = np.zeros(1)
-    ab = ops.stack(
-        [ops.concatenate([zero, above]), diagonal, ops.concatenate([below, zero])]
-    )
+    ab = ops.stack([ops.concatenate([zero, above]), diagonal, ops.concatenate([below, zero])])
     if not right.size:
         return right
     columns = ops.reshape(right, (right.shape[0], -1))

@@ -109,7 +109,7 @@ class RegularGridInterpolator:
                 )
 
     def __call__(self, xi: Any, method: str | None = None, *, nu: Any = None) -> Array:
-        """Return the values at points ``(..., d)``, or with ``nu`` those of partial derivatives of splines."""
+        """Return the values at points ``(..., d)``; with ``nu`` of partial derivatives of splines."""
         method = self.method if method is None else method
         self._check_method(method)
         self._check_degree(method)
@@ -128,7 +128,7 @@ class RegularGridInterpolator:
         if self.bounds_error:
             require(
                 ~ops.any(ops.stack(is_outside)) & ~ops.any(ops.isnan(xi)),
-                "RegularGridInterpolator: a point is out of bounds. Pass bounds_error=False, with a fill_value",
+                "RegularGridInterpolator: a point is out of bounds. Pass bounds_error=False and a fill_value",
             )
         if method in _DEGREES:
             out = self._by_splines(coordinates, method, [0] * count if nu is None else list(nu))
@@ -137,7 +137,9 @@ class RegularGridInterpolator:
         behind = out.ndim - (xi.ndim - 1)
         if not self.bounds_error:
             if self.fill_value is not None:
-                out = ops.where(trailing(ops.any(ops.stack(is_outside), axis=0), behind), self.fill_value, out)
+                out = ops.where(
+                    trailing(ops.any(ops.stack(is_outside), axis=0), behind), self.fill_value, out
+                )
             out = ops.where(trailing(ops.any(ops.isnan(xi), axis=-1), behind), np.nan, out)
         return out
 

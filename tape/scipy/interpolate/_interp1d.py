@@ -18,7 +18,7 @@ _SPLINES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 _KINDS = ("linear", "nearest", "nearest-up", "previous", "next")
 
 
-class interp1d:  # noqa: N801, as in SciPy
+class interp1d:
     """A function through given points, as `scipy.interpolate.interp1d`.
 
     Parameters
@@ -75,8 +75,8 @@ class interp1d:  # noqa: N801, as in SciPy
         x, y = real_double(x, "interp1d: x"), inexact(y)
         if x.ndim != 1 or not y.ndim:
             raise errors.ShapeError(
-                f"interp1d: x and y have shapes {list(x.shape)} and {list(y.shape)}. x must be a vector, and y "
-                "have an axis"
+                f"interp1d: x and y have shapes {list(x.shape)} and {list(y.shape)}. x must be a vector, "
+                "and y have an axis"
             )
         self.axis = axis_at(y, axis, "interp1d")
         degree = _SPLINES[kind] if isinstance(kind, str) and kind in _SPLINES else kind

@@ -69,9 +69,7 @@ class PPoly:
         self.extrapolate = _checked_extrapolate(True if extrapolate is None else extrapolate)
 
     @classmethod
-    def construct_fast(
-        cls, c: Any, x: Any, extrapolate: bool | str | None = None, axis: int = 0
-    ) -> PPoly:
+    def construct_fast(cls, c: Any, x: Any, extrapolate: bool | str | None = None, axis: int = 0) -> PPoly:
         """Return one of coefficients that fit, with the axis of the intervals second."""
         made = PPoly.__new__(PPoly)
         made._set(double(c), double(x), extrapolate, axis)
