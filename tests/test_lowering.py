@@ -15,8 +15,8 @@ from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
 apply argpartition beta_by_parameters betainc betaincc betainccinv betaincinv eig eig_like eigvals
-exprel_derivative gamma_by_parameter hashing_order histogram_bin_edges inverse_of_basis linspace of_full_rank
-student_by_df vonmises_ppf
+exprel_derivative gamma_by_parameter hashing_order histogram_bin_edges inverse_of_basis linspace
+of_full_rank solve_banded student_by_df vonmises_ppf
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

@@ -14,11 +14,21 @@ from tape.scipy import optimize
 from tape.scipy.optimize import curve_fit, least_squares, minimize, root
 
 if TYPE_CHECKING:
-    from tape.scipy import linalg, special, stats
+    from tape.scipy import interpolate, linalg, special, stats
 
-_LATE = ("linalg", "special", "stats")
+_LATE = ("interpolate", "linalg", "special", "stats")
 
-__all__ = ["curve_fit", "least_squares", "linalg", "minimize", "optimize", "root", "special", "stats"]
+__all__ = [
+    "curve_fit",
+    "interpolate",
+    "least_squares",
+    "linalg",
+    "minimize",
+    "optimize",
+    "root",
+    "special",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,225 @@
+"""Interpolation beside SciPy's: values, derivatives, ends, extrapolation, errors."""
+
+import numpy as np
+import pytest
+from scipy import interpolate as original
+
+import tape
+from tape import errors
+from tape.scipy import interpolate
+from tests.op_table.scipy_interpolate import ALL
+from tests.oracles import assert_close
+from tests.scipy_checks import check_compiled, check_derivatives, check_value
+from tests.tiers import grid, some
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_value_is_that_of_scipy(case):
+    check_value(case)
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case.has_derivative], ids=str)
+def test_derivatives_are_differences_of_scipys_values(case):
+    check_derivatives(case)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_compiled_is_eager(case):
+    check_compiled(case)
+
+
+# ---- every option, for few points and many ---------------------------------------------------------
+
+BOUNDARIES = {
+    "not-a-knot": "not-a-knot",
+    "periodic": "periodic",
+    "clamped": "clamped",
+    "natural": "natural",
+    "slope and natural": ((1, RNG.normal(size=(2, 3))), "natural"),
+    "not-a-knot and bend": ("not-a-knot", (2, RNG.normal(size=(2, 3)))),
+}
+
+
+def data(n, is_closed=False):
+    """Points, values along the second of three axes, and where to evaluate: outside, at points, at NaN."""
+    rng = np.random.default_rng(n)
+    x, y = np.cumsum(rng.uniform(0.5, 1.5, n)), rng.normal(size=(2, n, 3))
+    if is_closed:
+        y[:, -1] = y[:, 0]
+    return x, y, np.array([[*rng.uniform(x[0] - 1, x[-1] + 1, 7), *x, np.nan]])
+
+
+@grid(n=[2, 3, 4, 5, 8], boundary=BOUNDARIES, extrapolate=[None, False, "periodic"])
+def test_cubic_splines(n, boundary, extrapolate):
+    x, y, q = data(n, boundary == "periodic")
+    ours, theirs = (
+        module.CubicSpline(x, y, 1, BOUNDARIES[boundary], extrapolate) for module in (interpolate, original)
+    )
+    for nu in range(5):
+        assert_close(ours(q, nu), theirs(q, nu), 1e-12)
+    assert_close(ours.antiderivative(2)(q), theirs.antiderivative(2)(q), 1e-12)
+    assert_close(ours.derivative(2)(q), theirs.derivative(2)(q), 1e-12)
+    for a, b in ((x[0] + 0.1, x[-1] - 0.1), (x[-1] + 0.2, x[0] - 3.0)):
+        assert_close(ours.integrate(a, b), theirs.integrate(a, b), 1e-12)
+
+
+@grid(n=[2, 3, 4, 8], name=["PchipInterpolator", "Akima1DInterpolator", "makima"])
+def test_local_cubics(n, name):
+    x, y, q = data(n)
+    y[1, 1:3] = y[1, 0]  # flat pieces
+    options = {"method": "makima", "extrapolate": True} if name == "makima" else {}
+    name = "Akima1DInterpolator" if name == "makima" else name
+    ours, theirs = (getattr(module, name)(x, y, 1, **options) for module in (interpolate, original))
+    assert_close(ours(q), theirs(q), 1e-12)
+    with_slopes = [module.CubicHermiteSpline(x, y, 2 * y, 1)(q) for module in (interpolate, original)]
+    assert_close(*with_slopes, 1e-12)
+
+
+@grid(n=[3, 6, 9], k=[0, 1, 2, 3, 5], bc_type=[None, "periodic", "clamped", "natural"])
+def test_interpolating_b_splines(n, k, bc_type):
+    if (
+        (n < k + 1 and bc_type is None)
+        or (k != 3 and bc_type in ("clamped", "natural"))
+        or (k < 2 and bc_type)
+    ):
+        pytest.skip("there is none")
+    x, y, q = data(n, bc_type == "periodic")
+    ours, theirs = (
+        module.make_interp_spline(x, y, k, bc_type=bc_type, axis=1) for module in (interpolate, original)
+    )
+    assert_close(ours.t, theirs.t, 1e-14)
+    for nu in range(k + 1):
+        assert_close(ours(q, nu), theirs(q, nu), 1e-11)
+    assert_close(ours.antiderivative()(q), theirs.antiderivative()(q), 1e-12)
+    if k:
+        assert_close(ours.derivative()(q), theirs.derivative()(q), 1e-11)
+    for extrapolate in (True, False, "periodic"):
+        ends = x[0] - 0.3, x[-1] - 0.1, extrapolate
+        assert_close(ours.integrate(*ends), theirs.integrate(*ends), 1e-12)
+
+
+@grid(
+    kind=["linear", "nearest", "nearest-up", "previous", "next", "zero", "slinear", "quadratic", "cubic", 4],
+    fill_value=[np.nan, "extrapolate", (1.0, 2.0), RNG.normal(size=(2, 3))],
+    n=[5, 8],
+)
+def test_interp1d(kind, fill_value, n):
+    x, y, q = data(n)
+    order = np.random.default_rng(1).permutation(n)
+    options = {} if isinstance(fill_value, str) else {"bounds_error": False}
+    ours, theirs = (
+        module.interp1d(x[order], y, kind, 1, fill_value=fill_value, **options)(q)
+        for module in (interpolate, original)
+    )
+    assert_close(ours, theirs, 1e-12)
+
+
+@grid(shape=[(6,), (6, 7), (7, 6, 8)], method=["linear", "nearest", "slinear", "cubic", "quintic"])
+def test_grids(shape, method):
+    rng = np.random.default_rng(len(shape))
+    points = [np.cumsum(rng.uniform(0.5, 1.5, n)) for n in shape]
+    points[0] = points[0][::-1]
+    values = rng.normal(size=(*shape, 2))
+    xi = np.stack([rng.uniform(p.min() - 0.1, p.max() + 0.1, (5, 3)) for p in points], -1)
+    xi[0, 0, 0] = np.nan
+    for fill_value in (np.nan, None, 3.0):
+        arguments = points, values, method, False, fill_value
+        ours, theirs = (module.RegularGridInterpolator(*arguments)(xi) for module in (interpolate, original))
+        is_iterated = method in ("cubic", "quintic")  # SciPy solves to six digits
+        assert_close(ours, theirs, 1e-3 if is_iterated else 1e-13)
+        if is_iterated and fill_value is None:  # and where it does not, by the values at the points
+            mesh = np.stack(np.meshgrid(*points, indexing="ij"), -1)
+            assert_close(interpolate.RegularGridInterpolator(*arguments)(mesh), values, 1e-12)
+
+
+# ---- derivatives -----------------------------------------------------------------------------------
+
+
+def test_derivatives_by_points_are_the_spline_of_the_derivative():
+    x, y, q = np.arange(6.0), np.sin(np.arange(6.0)), np.linspace(0.1, 4.7, 9)
+    for spline in (interpolate.CubicSpline(x, y), interpolate.make_interp_spline(x, y)):
+        assert_close(tape.elementwise_grad(spline)(q), spline(q, 1), 1e-13)
+        assert_close(tape.elementwise_grad(tape.elementwise_grad(spline))(q), spline(q, 2), 1e-12)
+
+
+def test_an_interpolant_is_linear_in_its_values():
+    x, q = np.arange(7.0), np.linspace(0.2, 5.9, 4)
+    rng = np.random.default_rng(2)
+    y, direction = rng.normal(size=(2, 7))
+    for make in (interpolate.CubicSpline, interpolate.make_interp_spline, interpolate.interp1d):
+        _, moved = tape.jvp(lambda y, make=make: make(x, y)(q), (y,), (direction,))
+        assert_close(moved, make(x, direction)(q), 1e-13)
+
+
+def test_ends_of_an_integral():
+    spline = interpolate.CubicSpline(np.arange(5.0), np.exp(np.arange(5.0)))
+    by_a, by_b = tape.grad(spline.integrate, argnums=(0, 1))(0.7, 3.1)
+    assert_close([by_a, by_b], [-spline(0.7), spline(3.1)], 1e-13)
+
+
+def test_points_and_knots_in_batches():
+    x, y = np.arange(6.0), np.random.default_rng(3).normal(size=(4, 6))
+    f = lambda y: interpolate.CubicSpline(x, y)(2.3)  # noqa: E731
+    assert_close(tape.vmap(f)(y), [f(row) for row in y], 1e-14)
+    assert_close(tape.vmap(tape.grad(f))(y), [tape.grad(f)(row) for row in y], 1e-14)
+
+
+@pytest.mark.parametrize("method", some(["CubicSpline", "PchipInterpolator", "interp1d"], every=1))
+def test_other_points_in_a_program_find_their_own_intervals(method):
+    x, y = np.arange(6.0), np.random.default_rng(4).normal(size=6)
+    f = lambda x, y, q: getattr(interpolate, method)(x, y)(q)  # noqa: E731
+    compiled = tape.compile(f)
+    for k in range(4):
+        moved, q = (
+            x + 0.1 * np.random.default_rng(k).normal(size=6),
+            np.random.default_rng(k).uniform(0.3, 4.6, 3),
+        )
+        assert_close(compiled(moved, y, q), f(moved, y, q), 1e-12)
+    with pytest.raises(errors.OptionError, match=r"increasing|bounds"):
+        compiled(x[::-1].copy(), y, q + 10)
+
+
+# ---- errors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda x, y: interpolate.CubicSpline(x[:3], y), errors.ShapeError, "one value for each point"),
+        (lambda x, y: interpolate.CubicSpline(x[::-1], y), errors.OptionError, "strictly increasing"),
+        (lambda x, y: interpolate.CubicSpline(x, y, bc_type="loose"), errors.OptionError, "bc_type"),
+        (lambda x, y: interpolate.CubicSpline(x, y, bc_type="periodic"), errors.OptionError, "differ"),
+        (lambda x, y: interpolate.CubicSpline(x, y, bc_type=((3, 0), "natural")), errors.OptionError, "second"),
+        (lambda x, y: interpolate.CubicSpline(x, y + np.nan), errors.OptionError, "finite"),
+        (lambda x, y: interpolate.CubicSpline(x, y)(x, -1), errors.OptionError, "order of a derivative"),
+        (lambda x, y: interpolate.PchipInterpolator(x, 1j * y), errors.DTypeError, "real"),
+        (lambda x, y: interpolate.interp1d(x, y)(x + 1), errors.OptionError, "out of bounds"),
+        (lambda x, y: interpolate.interp1d(x, y, "wavy"), errors.OptionError, "kind"),
+        (lambda x, y: interpolate.make_interp_spline(x[:3], y[:3], 3), errors.ShapeError, "4 points"),
+        (lambda x, y: interpolate.BSpline(x, y, 3), errors.ShapeError, "knots"),
+        (
+            lambda x, y: interpolate.RegularGridInterpolator((x,), y)([[9.0]]),
+            errors.OptionError,
+            "out of bounds",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_say_what_to_do(make, kind, message):
+    x, y = np.arange(5.0), np.arange(5.0) ** 2
+    with pytest.raises(kind, match=message):
+        make(x, y)
+    with pytest.raises(kind, match=message):
+        tape.grad(lambda y: np.sum(tape.ops.abs(make(x, y))))(y)
+
+
+def test_other_functions_are_scipys_and_refuse_vars():
+    x, y = np.arange(6.0), np.arange(6.0)
+    assert interpolate.splrep(x, y)[2] == 3
+    with pytest.raises(errors.UnsupportedError, match=r"scipy\.interpolate\.splrep.*CubicSpline"):
+        tape.grad(lambda y: interpolate.splrep(x, y)[1][0])(y)
+    with pytest.raises(errors.TapeError):
+        tape.grad(lambda y: interpolate.UnivariateSpline(x, y)(0.5))(y)
+    with pytest.raises(errors.TapeError):
+        tape.grad(lambda y: interpolate.CubicSpline(x, y).roots()[0])(y)
