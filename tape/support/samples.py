@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def _ufunc_samples() -> Iterator[str]:
             yield f"np.{ufunc.__name__}({', '.join('xv'[: ufunc.nin])})"
     for name, function in DECLARED.items():
         if name in special.__all__ and not {f"scipy.special.{name}", f"tape.ops.special.{name}"} & {*SAMPLES}:
-            numbers, arrays = iter(("1.5", "2.5")), iter("xv")
+            numbers, arrays = cycle(("1.5", "2.5")), cycle("xv")
             arguments = [next(arrays if rule else numbers) for rule in function.op.vjp or [True]]
             yield f"scipy.special.{name}({', '.join(arguments)})"
 

@@ -1,0 +1,129 @@
+"""The examples of statistics, finance and physics: figures that others have published, and closed forms."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import tape
+from tests.tiers import some
+
+pytest.importorskip("matplotlib", reason="the examples need matplotlib")
+pytest.importorskip("sklearn", reason="the examples need scikit-learn")
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "examples"))  # a script finds its neighbours; so must one that is imported
+
+NAMES = ["bayesian_regression", "gaussian_process", "heat_source", "kalman", "option_greeks", "pinn"]
+bayesian_regression, gaussian_process, heat_source, kalman, option_greeks, pinn = (
+    import_module(f"examples.{name}") for name in NAMES
+)
+
+
+def the_posterior_is_the_one_of_the_closed_form():
+    """Given the noise the weights are normal."""
+    regression = bayesian_regression
+    compiled = tape.compile(tape.value_and_grad(regression.log_density))
+    draws, accepted = regression.sample(compiled, np.zeros(11), np.random.default_rng(0))
+    assert accepted > 0.6
+    weights, log_noise = regression.weights_and_log_noise(draws)
+    noise = np.exp(log_noise).mean()
+    precision = regression.X.T @ regression.X / noise**2 + np.eye(10) / regression.PRIOR**2
+    mean = np.linalg.solve(precision, regression.X.T @ regression.Y / noise**2)
+    spread = np.sqrt(np.diag(np.linalg.inv(precision)))
+    assert np.all(np.abs(weights.mean(0) - mean) < 0.15 * spread)
+    np.testing.assert_allclose(weights.std(0), spread, rtol=0.1)
+
+
+def the_variances_of_the_nile_are_those_of_the_book():
+    """Durbin and Koopman, "Time Series Analysis by State Space Methods", 2012, section 2.10.3."""
+    found = kalman.fit()
+    noise, drift = np.exp(found.x)
+    assert noise == pytest.approx(15099, abs=1)
+    assert drift == pytest.approx(1469.1, abs=0.2)
+    assert -found.fun == pytest.approx(-632.54, abs=0.01)
+
+
+def test_greeks_of_black_and_scholes():
+    price, volatility, rate, years = 110.0, 0.25, 0.03, 0.7
+    d = (np.log(price / 100) + (rate + volatility**2 / 2) * years) / (volatility * np.sqrt(years))
+    below = d - volatility * np.sqrt(years)
+    discounted = 100 * np.exp(-rate * years)
+    value, greeks = tape.value_and_grad(option_greeks.black_scholes, argnums=(0, 1, 2, 3))(
+        price, volatility, rate, years
+    )
+    assert value == pytest.approx(price * norm.cdf(d) - discounted * norm.cdf(below), rel=1e-13)
+    vega = price * norm.pdf(d) * np.sqrt(years)
+    rho = years * discounted * norm.cdf(below)
+    loss = vega * volatility / (2 * years) + rate * discounted * norm.cdf(below)
+    np.testing.assert_allclose(greeks, [norm.cdf(d), vega, rho, loss], rtol=1e-12)
+
+
+def test_the_price_of_heston_is_the_published_one():
+    """Fang and Oosterlee 2008, table 4, who give eight digits that hold."""
+    assert option_greeks.heston(100.0, option_greeks.HESTON) == pytest.approx(5.785155450, abs=2e-8)
+
+
+def the_likelihood_of_the_process_is_that_of_scikit_learn():
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    found = gaussian_process.fit()
+    height, length, noise = np.exp(found.x)
+    kernel = ConstantKernel(height**2) * RBF(length) + WhiteKernel(noise**2)
+    theirs = GaussianProcessRegressor(kernel, optimizer=None)
+    theirs.fit(gaussian_process.X[:, None], gaussian_process.Y)
+    value, slope = theirs.log_marginal_likelihood(kernel.theta, eval_gradient=True)
+    assert -found.fun == pytest.approx(value, rel=1e-12)
+    assert np.max(np.abs(slope)) < 1e-3
+    at = np.linspace(-1, 11, 20)
+    mean, spread = gaussian_process.predict(np.exp(found.x), at)
+    expected, deviation = theirs.predict(at[:, None], return_std=True)
+    np.testing.assert_allclose(mean, expected, atol=1e-8)
+    np.testing.assert_allclose(spread**2 + noise**2, deviation**2, rtol=1e-7)
+
+
+def the_rod_is_found():
+    found = heat_source.fit(heat_source.measured())
+    np.testing.assert_allclose(found.x, heat_source.TRUTH, atol=0.04)
+    assert np.sqrt(np.mean(found.fun**2)) == pytest.approx(0.002, rel=0.1)  # the noise of the sensors
+
+
+def the_network_solves_the_equation():
+    found = pinn.solve()
+    at = np.linspace(0, 1, 101)
+    values = tape.vmap(lambda x: pinn.network(found.x, x))(at)
+    np.testing.assert_allclose(values, pinn.truth(at), atol=1e-3)
+
+
+FITTED = {
+    "kalman": the_variances_of_the_nile_are_those_of_the_book,
+    "heat_source": the_rod_is_found,
+    "pinn": the_network_solves_the_equation,
+    "gaussian_process": the_likelihood_of_the_process_is_that_of_scikit_learn,
+    "bayesian_regression": the_posterior_is_the_one_of_the_closed_form,
+}
+
+
+@pytest.mark.parametrize("name", some(FITTED, every=3))
+def test_what_is_fitted_is_known_from_elsewhere(name):
+    FITTED[name]()
+
+
+@pytest.mark.parametrize("name", some(["option_greeks", *FITTED], every=6))
+def test_figures_are_printed_and_the_picture_is_written(name, capsys, tmp_path):
+    path = tmp_path / "drawn.png"
+    import_module(f"examples.{name}").main(["--output", str(path)])
+    printed = capsys.readouterr().out
+    figures = {
+        "kalman": ["15099", "-632.5"],
+        "option_greeks": ["7.171279", "5.785155"],
+        "gaussian_process": ["1.9540", "-16.929134"],
+        "heat_source": ["truth 1.000 1.000 0.900 0.300"],
+    }
+    for figure in figures.get(name, []):
+        assert figure in printed
+    assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
