@@ -72,9 +72,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     value, (delta, vega, rho, loss) = tape.value_and_grad(black_scholes, argnums=(0, 1, 2, 3))(
         100.0, 0.18, 0.0, YEARS
     )
-    print(
-        f"Black and Scholes: {value:.6f}; delta {delta:.4f}, vega {vega:.3f}, rho {rho:.3f}, theta {-loss:.4f}"
-    )
+    greeks = f"delta {delta:.4f}, vega {vega:.3f}, rho {rho:.3f}, theta {-loss:.4f}"
+    print(f"Black and Scholes: {value:.6f}; {greeks}")
     value, (delta, slopes) = tape.value_and_grad(heston, argnums=(0, 1))(100.0, HESTON)
     greeks = f"delta {delta:.4f}, by its parameters {' '.join(f'{s:.4f}' for s in slopes)}"
     print(f"Heston: {value:.6f}; {greeks}")
