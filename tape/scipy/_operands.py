@@ -34,6 +34,11 @@ def inexact(x: Any) -> Array:
     return x if x.dtype.kind in "fc" else ops.astype(x, np.float64)
 
 
+def inside(x: Any) -> Array:
+    """Return what a function of the user returned, Vars that it closes over as their values in a segment."""
+    return resolve(operand(x))
+
+
 def double(x: Any) -> Array:
     """Return an argument in double precision, as SciPy's compiled routines compute."""
     x = operand(x)

@@ -1,0 +1,257 @@
+"""Integrals beside SciPy's: samples, quadrature, differential equations and their events; derivatives, errors."""
+
+import numpy as np
+import pytest
+from scipy import integrate as original
+
+import tape
+from tape import errors
+from tape.scipy import integrate
+from tests.op_table.scipy_integrate import ALL
+from tests.oracles import assert_close, difference
+from tests.scipy_checks import check_compiled, check_derivatives, check_value
+from tests.tiers import grid, some
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_value_is_that_of_scipy(case):
+    check_value(case)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_derivatives_are_differences_of_scipys_values(case):
+    check_derivatives(case)
+
+
+@pytest.mark.parametrize("case", some(ALL, every=2), ids=str)
+def test_compiled_is_eager(case):
+    check_compiled(case)
+
+
+@grid(name=["simpson", "cumulative_simpson", "cumulative_trapezoid", "trapezoid"], count=[1, 2, 3, 4, 7, 8])
+def test_any_number_of_samples(name, count):
+    y, x = np.random.default_rng(count).normal(size=(2, 3, count)), np.cumsum(np.linspace(0.5, 1, count))
+    for options in ({}, {"x": x}, {"x": np.broadcast_to(x, y.shape)}, {"dx": 0.3}):
+        ours, theirs = (getattr(module, name)(y, **options) for module in (integrate, original))
+        assert_close(ours, theirs, 1e-14)
+
+
+# ---- quadrature ------------------------------------------------------------------------------------
+
+
+def damped(rate, end, module=integrate):
+    return module.quad(lambda x, r: np.exp(-r * x) * np.sin(3 * x), -rate / 2, end, (rate,))[0]
+
+
+def waves(rates, end, module=integrate):
+    return module.quad_vec(lambda x: np.cos(rates * x), 0.0, end)[0]
+
+
+def bell(a, module=integrate):
+    return module.quad(lambda x: np.exp(-a * x * x), -np.inf, np.inf)[0]
+
+
+def wedge(a, module=integrate):
+    return module.dblquad(lambda y, x: a * y, 0.0, a, 1.0, lambda x: a + x)[0]
+
+
+PROBLEMS = {
+    "quad": (damped, (np.float64(1.2), np.float64(0.7))),
+    "quad_vec": (waves, (np.array([0.5, 1.0, 3.0]), np.float64(1.1))),
+    "quad infinite": (bell, (np.float64(1.3),)),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_integrals_of_functions(name):
+    """Leibniz's rule in both modes, beside differences of SciPy's values; and the numbers of SciPy."""
+    f, args = PROBLEMS[name]
+    np.testing.assert_array_equal(f(*args), f(*args, module=original))
+    directions = [np.cos(np.arange(np.size(a))).reshape(np.shape(a)) for a in args]
+    value, moved = tape.jvp(f, args, tuple(directions))
+    np.testing.assert_array_equal(value, f(*args))
+    assert_close(moved, difference(lambda *a: f(*a, module=original), args, directions), 1e-9)
+    _, pull = tape.vjp(f, *args)
+    seed = np.sin(1.0 + np.arange(np.size(value))).reshape(np.shape(value))
+    backwards = sum(np.sum(g * d) for g, d in zip(pull(seed), directions, strict=True))
+    assert_close(backwards, np.sum(moved * seed), 1e-10)
+
+
+def test_second_derivatives_of_an_integral():
+    a = 1.3
+    assert_close(tape.grad(tape.grad(bell))(a), 0.75 * np.sqrt(np.pi) * a**-2.5, 1e-9)
+    hessian = tape.hessian(lambda v: damped(v[0], v[1]))(np.array([1.2, 0.7]))
+    slopes = lambda v: np.stack(tape.grad(damped, argnums=(0, 1))(v[0], v[1]))  # noqa: E731
+    assert_close(hessian[0], (slopes([1.2 + 1e-4, 0.7]) - slopes([1.2 - 1e-4, 0.7])) / 2e-4, 1e-6)
+
+
+def test_integrals_over_several_variables():
+    np.testing.assert_allclose(wedge(1.2), wedge(1.2, module=original), rtol=1e-14)
+    slope = (wedge(1.2 + 1e-4, module=original) - wedge(1.2 - 1e-4, module=original)) / 2e-4
+    assert_close(tape.jvp(wedge, (1.2,), (1.0,))[1], slope, 1e-7)
+
+
+def test_integrals_in_programs_and_batches():
+    f = tape.value_and_grad(damped, argnums=(0, 1))
+    compiled = tape.compile(f)
+    for args in ((1.2, 0.7), (0.3, 2.0)):
+        for found, expected in zip(np.ravel(list(compiled(*args)[1])), f(*args)[1], strict=True):
+            assert_close(found, expected, 1e-12)
+        assert_close(compiled(*args)[0], damped(*args, module=original), 1e-14)
+    rates = np.array([0.5, 1.5])
+    assert_close(tape.vmap(tape.grad(damped), in_axes=(0, None))(rates, 1.0),
+                 [tape.grad(damped)(rate, 1.0) for rate in rates], 1e-12)  # fmt: skip
+
+
+def test_an_infinite_limit_has_no_derivative_of_its_own():
+    f = lambda b: integrate.quad(lambda x: np.exp(-x * x), 0.0, b)[0]  # noqa: E731
+    assert tape.grad(f)(np.inf) == 0
+    assert_close(tape.vmap(tape.grad(f))(np.array([1.0, np.inf])), [np.exp(-1.0), 0.0], 1e-14)
+
+
+def test_integrals_that_are_refused():
+    with pytest.raises(errors.UnsupportedError, match="weight"):
+        tape.grad(lambda a: integrate.quad(lambda x: a * x, 0.0, 1.0, weight="cos", wvar=2.0)[0])(1.0)
+    with pytest.raises(errors.ShapeError, match="quad_vec"):
+        integrate.quad(lambda x: np.ones(2), 0.0, 1.0)
+    with pytest.raises(errors.ShapeError, match="vmap"):
+        integrate.quad(np.cos, np.zeros(2), 1.0)
+    with pytest.raises(errors.UnsupportedError, match="workers"):
+        tape.grad(lambda b: integrate.quad_vec(np.cos, 0.0, b, workers=2)[0])(1.0)
+    with pytest.raises(errors.UnsupportedError, match="full_output"):
+        tape.compile(lambda b: integrate.quad(np.cos, 0.0, b, full_output=1)[0])(1.0)
+    with pytest.warns(original.IntegrationWarning), pytest.raises(errors.ConvergenceError, match="converge"):
+        tape.grad(lambda a: integrate.quad(lambda x: x ** (a - 1), 0.0, 1.0, limit=3)[0])(0.1)
+    with pytest.raises(errors.OptionError, match="finite"):
+        integrate.fixed_quad(np.cos, 0.0, np.inf)
+    with pytest.raises(errors.ShapeError, match="2\\*\\*k"):
+        integrate.romb(np.ones(4))
+
+
+# ---- differential equations ------------------------------------------------------------------------
+
+
+def spring(t, y, k):
+    return [y[1], -k * y[0]]
+
+
+def swing(k, height, end):
+    """The exact solution."""
+    w = np.sqrt(k)
+    return np.stack([height * np.cos(w * end), -w * height * np.sin(w * end)])
+
+
+def crossing(t, y, k):
+    return y[0] - 0.1
+
+
+def test_without_vars_the_result_is_scipys():
+    ours, theirs = (
+        module.solve_ivp(spring, (0, 3.0), [1.0, 0.0], args=(2.0,), events=crossing, dense_output=True)
+        for module in (integrate, original)
+    )
+    for name in ("t", "y", "nfev", "status", "message"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    np.testing.assert_array_equal(ours.t_events[0], theirs.t_events[0])
+    np.testing.assert_array_equal(ours.sol(1.1), theirs.sol(1.1))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"t_eval": [0.5, 2.0]}, {"method": "LSODA", "t_eval": [0.0, 3.0]}], ids=str
+)
+def test_solutions_have_scipys_numbers_and_exact_derivatives(options):
+    def last(k, height, end, module=integrate):
+        found = module.solve_ivp(spring, (0.0, end), [height, 0.0], args=(k,), **options)
+        return found.y[:, -1]
+
+    args = 2.0, 1.0, 3.0
+    assert_close(tape.vjp(last, *args)[0], last(*args, module=original), 1e-12)
+    time = options.get("t_eval", [3.0])[-1]
+    exact = lambda k, height, end: swing(k, height, time if options else end)  # noqa: E731
+    for k in (0, 2) if not options else (1,):
+        assert_close(tape.jacobian(last, argnums=k)(*args), tape.jacobian(exact, argnums=k)(*args), 1e-6)
+    _, moved = tape.jvp(last, args, (1.0, 0.5, 0.0))
+    assert_close(moved, tape.jvp(exact, args, (1.0, 0.5, 0.0))[1], 1e-6)
+
+
+def test_solutions_in_programs_and_batches():
+    def total(k, height):
+        fall = lambda t, y: [y[1], -k * y[0]]  # noqa: E731
+        return np.sum(integrate.solve_ivp(fall, (0.0, 3.0), [height, 0.0], t_eval=[0.5, 2.0]).y[0])
+
+    f = tape.value_and_grad(total, argnums=(0, 1))
+    compiled = tape.compile(f)
+    for args in ((2.0, 1.0), (1.0, 2.0)):
+        (value, gradient), (expected, exact) = compiled(*args), f(*args)
+        assert_close(value, expected, 1e-12)
+        assert_close(gradient, exact, 1e-7)
+    rates = np.array([1.0, 2.0])
+    assert_close(tape.vmap(total, in_axes=(0, None))(rates, 1.0), [total(k, 1.0) for k in rates], 1e-14)
+    assert tape.compile(
+        lambda k: integrate.solve_ivp(spring, (0, 1.0), [1.0, 0.0], t_eval=[1.0], args=(k,)).nfev is None
+    )(2.0)
+
+
+def test_times_of_events_are_roots():
+    """The time at which a spring reaches a height, its speed there, and the end of an integration."""
+    crossing.terminal = True
+    try:
+
+        def found(k, height):
+            out = integrate.solve_ivp(spring, (0.0, 9.0), [height, 0.0], args=(k,), events=crossing, rtol=1e-9,
+                                      atol=1e-9)  # fmt: skip
+            assert out.status == 1
+            return np.stack([out.t_events[0][0], out.y_events[0][0, 1], out.t[-1], out.y[1, -1]])
+
+        def exact(k, height):
+            time, speed = np.arccos(0.1 / height) / np.sqrt(k), -np.sqrt(k * (height**2 - 0.01))
+            return np.stack([time, speed, time, speed])
+
+        for k in range(2):
+            assert_close(
+                tape.jacobian(found, argnums=k)(2.0, 1.0), tape.jacobian(exact, argnums=k)(2.0, 1.0), 1e-6
+            )
+    finally:
+        del crossing.terminal
+
+
+def test_odeint():
+    def states(k, height, module=integrate):
+        slope = lambda y, t, k: [y[1], -k * y[0]]  # noqa: E731
+        return module.odeint(slope, [height, 0.0], np.linspace(0.0, 3.0, 4), (k,))
+
+    np.testing.assert_array_equal(states(2.0, 1.0), states(2.0, 1.0, module=original))
+    value, moved = tape.jvp(states, (2.0, 1.0), (1.0, 1.0))
+    assert_close(value, states(2.0, 1.0), 1e-12)
+    exact = lambda k, height: swing(k, height, np.linspace(0.0, 3.0, 4)).T  # noqa: E731
+    assert_close(moved, tape.jvp(exact, (2.0, 1.0), (1.0, 1.0))[1], 1e-6)
+    gradient = tape.grad(lambda k, height: np.sum(states(k, height)), argnums=(0, 1))
+    assert_close(gradient(2.0, 1.0), tape.grad(lambda *a: np.sum(exact(*a)), argnums=(0, 1))(2.0, 1.0), 1e-6)
+
+
+def test_equations_that_are_refused():
+    def solve(k, **options):
+        return integrate.solve_ivp(spring, (0.0, 1.0), [1.0, 0.0], args=(k,), **options).y[0, -1]
+
+    with pytest.raises(errors.UnsupportedError, match="t_eval"):
+        tape.compile(solve)(2.0)
+    with pytest.raises(errors.UnsupportedError, match="t_eval"):
+        tape.vmap(solve)(np.array([1.0, 2.0]))
+    with pytest.raises(errors.UnsupportedError, match="dense output"):
+        tape.grad(lambda k: solve(k, dense_output=True))(2.0)
+    with pytest.raises(errors.UnsupportedError, match="no derivatives with the solver"):
+        tape.grad(lambda k: solve(k, method=original.RK45))(2.0)
+    with pytest.raises(errors.ConvergenceError, match="step size"):
+        tape.grad(lambda k: integrate.solve_ivp(lambda t, y: k * y**2, (0, 2.0), [1.0]).y[0, -1])(2.0)
+    with pytest.raises(errors.UnsupportedError, match=r"scipy\.integrate\.newton_cotes|no derivative"):
+        tape.grad(lambda x: integrate.newton_cotes(x)[0])(np.array([0.0, 1.0]))
+
+
+def test_replaying_an_event_is_refused():
+    trace = tape.Trace()
+    k = trace.param(2.0)
+    found = integrate.solve_ivp(spring, (0.0, 3.0), [1.0, 0.0], args=(k,), events=crossing)
+    assert isinstance(found.t_events[0], tape.Var)
+    trace.set(k, 3.0)
+    with pytest.raises(errors.UnsupportedError, match="replay"):
+        trace.replay()
