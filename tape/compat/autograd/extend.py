@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from itertools import count
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -89,6 +89,8 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
     wrapped.__name__ = name_of(f_raw)
     wrapped.fun = f_raw
     wrapped.rules = rules
+    for name in ("defgrad", "defvjp", "defvjp_is_zero"):
+        setattr(wrapped, name, partial(_refuse_old, name))
     return wrapped
 
 
@@ -268,6 +270,13 @@ def def_linear(fun: Any) -> None:
 
 
 # ---- helpers ---------------------------------------------------------------------------------------
+
+
+def _refuse_old(name: str, *args: Any, **kwargs: Any) -> NoReturn:
+    raise errors.UnsupportedError(
+        f"f.{name}(...) is an interface of autograd before its version 1.2. Use defvjp(f, lambda ans, *args: "
+        "lambda g: ...), from autograd.extend"
+    )
 
 
 def _rules_of(fun: Any, what: str) -> _Rules:
