@@ -1,7 +1,7 @@
 """The state of a bit generator of NumPy as an array of integers, and a draw as a function of such a state.
 
-A draw from a state changes nothing but its results: it returns the numbers and the state after them. So it can be
-repeated, recorded and run in a program like any other operation. Nothing here knows of tapes.
+A draw from a state changes nothing but its results: it returns the numbers and the state after them. So it
+can be repeated, recorded and run in a program like any other operation. Nothing here knows of tapes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def kind_of(bit_generator: Any) -> str:
     if kind.__name__ in _KINDS and kind is getattr(np.random, kind.__name__):
         return kind.__name__
     raise errors.UnsupportedError(
-        f"the state of a bit generator of {kind} is not known to tape, which has to repeat draws here. Use one of "
+        f"the state of a bit generator of {kind} is not known to tape, which has to repeat draws here. Use "
+        "one of "
         f"numpy.random: {', '.join(_KINDS)}"
     )
 
@@ -109,7 +110,7 @@ def drawn(state: np.ndarray, kind: str, draw: Callable[[np.random.Generator], An
 
 
 class _Scratch(threading.local):
-    """A generator of each type for each thread, with the form of its state: making one takes longer than a draw."""
+    """A generator of each type for each thread, and the form of its state: to make one takes long."""
 
     def __init__(self) -> None:
         self.generators: dict[str, tuple[np.random.Generator, Any]] = {}

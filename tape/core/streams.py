@@ -1,15 +1,16 @@
 """Which state the random numbers of some code are drawn from.
 
-Code that runs once draws from its generator. Code that a program repeats, or that derivatives run again, draws from
-a state that is a value like any other: a `Scope`, opened around the code, holds the present state of each generator
-that the code draws from, and passes it from draw to draw. Scopes nest, one stack for each thread. `tape.random`
-draws; transforms and programs open scopes. Which numbers are drawn is not known here.
+Code that runs once draws from its generator. Code that a program repeats, or that derivatives run again,
+draws from a state that is a value like any other: a `Scope`, opened around the code, holds the present state
+of each generator that the code draws from, and passes it from draw to draw. Scopes nest, one stack for each
+thread. `tape.random` draws; transforms and programs open scopes. Which numbers are drawn is not known here.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -51,8 +52,8 @@ class Source:
 class Undeclared(BaseException):
     """Raised where code in a scope draws from a source that the scope has no state of.
 
-    Those who opened the scope catch it, and run the code again in a scope that has. As code may not catch it, it is
-    no `Exception`.
+    Those who opened the scope catch it, and run the code again in a scope that has. As code may not catch it,
+    it is no `Exception`.
     """
 
     def __init__(self, source: Source) -> None:
@@ -94,7 +95,8 @@ def draw(source: Source, what: Draw) -> Any:
     scope = innermost()
     if any(one.is_program for one in _inside(scope)):
         raise errors.UnsupportedError(
-            "random numbers were drawn in a function that is recorded, and would be the same in every call. Use "
+            "random numbers were drawn in a function that is recorded, and would be the same in every "
+            "call. Use "
             "tape.compile, which draws anew in each call, or draw them outside, and pass them"
         )
     return what.plain(source.plain) if scope is None else scope.draw(source, what)
@@ -161,7 +163,8 @@ class Scope:
         if isinstance(state, Handle) and interpreter.recorder() is None:
             raise errors.UnsupportedError(
                 "random numbers were drawn in code that a program calls back, as the forward function of an "
-                "operation of your own is: they would be the same in every call. Draw them before, and pass them"
+                "operation of your own is: they would be the same in every call. Draw them before, and "
+                "pass them"
             )
         self._states[id(source.bits)], out = what.from_state(state, kind_of(source.bits))
         return out
@@ -182,17 +185,17 @@ class Refusal(Scope):
 
     Parameters
     ----------
-    error : Exception
-        What a draw raises.
+    error : callable
+        Makes what a draw raises.
     """
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Callable[[], Exception]) -> None:
         super().__init__()
         self._error = error
 
     def miss(self, source: Source) -> None:
         """Raise the error."""
-        raise self._error
+        raise self._error()
 
 
 class Noting(Scope):
@@ -229,10 +232,17 @@ class Noting(Scope):
     def draw(self, source: Source, what: Draw) -> Any:
         """Draw from a source in the scope around this one."""
         around = self._around()
+        if any(one.is_program for one in interpreter.opened()):
+            raise errors.UnsupportedError(
+                f"{self.name} draws random numbers in a compiled function, where it cannot. Draw them "
+                "outside of "
+                "it, and pass them as arguments"
+            )
         if mapped(around) != mapped(self):
             raise errors.UnsupportedError(
                 f"{self.name} draws random numbers for each example of tape.vmap, and is run again for "
-                "derivatives, when the examples are not known. Draw them outside of it, or let it call tape.vmap"
+                "derivatives, when the examples are not known. Draw them outside of it, or let it call "
+                "tape.vmap"
             )
         if source.home is not self:
             self.noted.setdefault(id(source.bits), (source, self.state(source)))
@@ -259,13 +269,14 @@ class Again(Scope):
     def miss(self, source: Source) -> None:
         """Raise, as it did not draw from this source before."""
         raise errors.UnsupportedError(
-            f"{self.name} was run again for a derivative, and drew from another generator of random numbers than "
+            f"{self.name} was run again for a derivative, and drew from another generator of random "
+            "numbers than "
             "before. Pass the generator, and let it draw from the same one each time"
         )
 
 
 def is_watched() -> bool:
-    """Return whether code that runs now is recorded for a program, or draws from states that a scope holds."""
+    """Return whether code that runs now is recorded for a program, or draws from states of a scope."""
     return bool(_stack.scopes) or any(one.is_program or one.is_mapped for one in interpreter.opened())
 
 
@@ -289,7 +300,37 @@ def repeatable(f: Callable[..., Any], name: str) -> Callable[..., Any]:
             first = scope
         return out
 
-    return run
+    return update_wrapper(run, f)
+
+
+def alone(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that raises `Undeclared` where it draws."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with Scope():
+            return f(*args, **kwargs)
+
+    return update_wrapper(run, f)
+
+
+def refusing(f: Callable[..., Any], error: Callable[[], Exception]) -> Callable[..., Any]:
+    """Return a function that may not draw."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with Refusal(error):
+            return f(*args, **kwargs)
+
+    return update_wrapper(run, f)
+
+
+def without_draws(f: Callable[..., Any], caller: str) -> Callable[..., Any]:
+    """Return a function that may not draw, since a transform calls it as often as it needs to."""
+    message = (
+        f"a function drew random numbers that {caller} calls again and again, with others each time. Draw "
+        "them before, "
+        "and pass them as arguments or close over them"
+    )
+    return refusing(f, lambda: errors.UnsupportedError(message))
 
 
 def declared(run: Callable[[list[Source]], Any]) -> Any:

@@ -87,12 +87,12 @@ def compile(
     ``np.asarray(X, like=i)[i]`` takes one path for all. ``float()``, ``.item()`` and ``.value`` of floats
     raise, since they would freeze a number. Printing a value shows the one of the recording.
 
-    *Random numbers* of a generator of `tape.random`, closed over or an argument, are drawn anew in each call. Its
-    state moves on as it does without `compile`; an exception leaves it as it was.
+    *Random numbers* of a generator of `tape.random`, closed over or an argument, are drawn anew in each call.
+    Its state moves on as it does without `compile`; an exception leaves it as it was.
 
-    *Frozen* is everything else that Python does: it runs during recording only. Random numbers that NumPy draws
-    inside stay the same, attributes are read once. An array that is closed over is a constant by reference: the
-    program sees writes to it.
+    *Frozen* is everything else that Python does: it runs during recording only. Random numbers that NumPy
+    draws inside stay the same, attributes are read once. An array that is closed over is a constant by
+    reference: the program sees writes to it.
 
     Called with Vars, in a derivative or in another compiled function, ``f`` simply runs and is recorded
     there.

@@ -1,8 +1,9 @@
 """`Drawing`: a compiled function that draws random numbers, as one whose arguments and results are states.
 
-The program is a function of the states of the generators, and returns the states after the draws: nothing in it is
-random. Each call reads the states, runs the program and writes the states back, while it holds the locks of the
-generators. So the numbers are those of plain Python, in the same order, whatever path the function takes.
+The program is a function of the states of the generators, and returns the states after the draws: nothing in
+it is random. Each call reads the states, runs the program and writes the states back, while it holds the
+locks of the generators. So the numbers are those of plain Python, in the same order, whatever path the
+function takes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Argument:
         return f"{self.type.__name__}({self.kind})"
 
 
-_argument = cache(Argument)
+_argument: Callable[..., Argument] = cache(Argument)
 """The one `Argument` of its kind: they are compared by identity."""
 
 
@@ -116,7 +117,7 @@ class Drawing:
                 self.declare(missing.source)
 
     def _is_new(self, source: Source) -> bool:
-        """Return whether another generator was to be declared in this very call, and none is drawn from twice."""
+        """Return whether a call has declared more generators than it may."""
         tried = getattr(self._now, "tried", 0)
         self._now.tried = tried + 1
         return tried >= 2 * _MOST_SOURCES
@@ -142,7 +143,8 @@ class Drawing:
                 out = f(*args, **kwargs)
             if any(isinstance(leaf, Source) for leaf in tree.flatten(out)[0]):
                 raise errors.UnsupportedError(
-                    "a compiled function returned a generator of random numbers. The one that was passed in has moved "
+                    "a compiled function returned a generator of random numbers. The one that was passed "
+                    "in has moved "
                     "on: use it"
                 )
             return out, tuple(scope.states())
@@ -162,6 +164,7 @@ def _replaced(source: Source, sources: list[Source]) -> Argument:
 
 def _unknown() -> errors.UnsupportedError:
     return errors.UnsupportedError(
-        "a compiled function draws from a generator that is another one each time, or was made inside of it from a bit "
+        "a compiled function draws from a generator that is another one each time, or was made inside of "
+        "it from a bit "
         "generator. Pass the generator as an argument, or make it by tape.random.default_rng(seed)"
     )

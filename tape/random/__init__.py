@@ -1,9 +1,10 @@
 """Random numbers with derivatives: NumPy's generators, whose samples move with the parameters.
 
-`Generator` has the names and signatures of `numpy.random.Generator` and, with plain parameters, its numbers. Where a
-parameter is a Var, the sample is a Var: differentiable by loc, scale, low, high, and by shapes through implicit
-reparametrisation (Figurnov, Mohamed, Mnih 2018). In a compiled function it draws anew in each call, and its state
-afterwards is that after plain Python. Under `tape.vmap` each example draws numbers of its own.
+`Generator` has the names and signatures of `numpy.random.Generator` and, with plain parameters, its numbers.
+Where a parameter is a Var, the sample is a Var: differentiable by loc, scale, low, high, and by shapes
+through implicit reparametrisation (Figurnov, Mohamed, Mnih 2018). In a compiled function it draws anew in
+each call, and its state afterwards is that after plain Python. Under `tape.vmap` each example draws numbers
+of its own.
 
 Examples
 --------
@@ -33,7 +34,8 @@ from tape.random._continuous import Continuous
 from tape.random._discrete import Discrete
 
 __all__ = [
-    "MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox", "SeedSequence", "default_rng",
+    "MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox", "SeedSequence",
+    "default_rng",
 ]  # fmt: skip
 
 
@@ -88,7 +90,8 @@ def default_rng(seed: Any = None) -> Generator:
         )
     if seed is None and streams.is_watched():
         raise errors.UnsupportedError(
-            "default_rng without a seed was called in a function that is recorded or run again: another generator "
+            "default_rng without a seed was called in a function that is recorded or run again: another "
+            "generator "
             "each time. Make it outside, and pass it or close over it"
         )
     made = Generator(np.random.default_rng(seed).bit_generator)

@@ -1,4 +1,4 @@
-"""What the families of distributions share: the generator with its bit generator, copies of it, and pickling."""
+"""What the families of distributions share: a generator with its bit generator, copies and pickling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Base(streams.Source):
     def __init__(self, bit_generator: Any) -> None:
         if not isinstance(bit_generator, np.random.BitGenerator):
             raise errors.OptionError(
-                f"the source of a generator is {errors.describe(bit_generator)}. Give a bit generator of NumPy, as "
+                f"the source of a generator is {errors.describe(bit_generator)}. Give a bit generator of "
+                "NumPy, as "
                 "np.random.PCG64(seed), or call tape.random.default_rng(seed)"
             )
         self.bits = bit_generator
@@ -39,7 +40,8 @@ class Base(streams.Source):
         Raises
         ------
         UnsupportedError
-            In a compiled function, or in one that derivatives run again: its state is not the present one there.
+            In a compiled function, or in one that derivatives run again: its state is not the present one
+            there.
         """
         self._check_alone("bit_generator")
         return self.bits
@@ -58,7 +60,8 @@ class Base(streams.Source):
     def _check_alone(self, what: str) -> None:
         if streams.is_watched():
             raise errors.UnsupportedError(
-                f"{what} of a generator was used in a function that is recorded, mapped or run again, where the "
+                f"{what} of a generator was used in a function that is recorded, mapped or run again, "
+                "where the "
                 "generator stands for its state. Use it outside, and pass generators as arguments"
             )
 

@@ -15,9 +15,9 @@ from tape.random._pathwise import sample, whole_numbers
 class Continuous(Base):
     """The continuous distributions of a generator, with NumPy's names and signatures.
 
-    Parameters are arrays, numbers or Vars, and broadcast; ``size`` is the shape of the result, by default that to
-    which they broadcast. ``dtype=np.float32`` returns float32; by default samples are float64, whatever the
-    parameters are. Where there is a Var among the parameters, the sample is a Var.
+    Parameters are arrays, numbers or Vars, and broadcast; ``size`` is the shape of the result, by default
+    that to which they broadcast. ``dtype=np.float32`` returns float32; by default samples are float64,
+    whatever the parameters are. Where there is a Var among the parameters, the sample is a Var.
     """
 
     # ---- standard numbers ------------------------------------------------------------------------------
@@ -164,7 +164,8 @@ class Continuous(Base):
     def standard_gamma(self, shape: Any, size: Size = None, dtype: Any = np.float64) -> Any:
         """Draw from the gamma distribution of scale 1.
 
-        The derivative by ``shape`` is that at a fixed probability: implicit reparametrisation, to second order.
+        The derivative by ``shape`` is that at a fixed probability: implicit reparametrisation, to second
+        order.
 
         Examples
         --------
@@ -219,9 +220,9 @@ class Continuous(Base):
     def dirichlet(self, alpha: Any, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from the Dirichlet distribution.
 
-        The derivative by ``alpha[j]`` moves component j as the beta distribution does, and leaves the ratios of the
-        others. Of all ways to move a sample of several components with the distribution it is one: derivatives of
-        expectations are the same for all.
+        The derivative by ``alpha[j]`` moves component j as the beta distribution does, and leaves the ratios
+        of the others. Of all ways to move a sample of several components with the distribution it is one:
+        derivatives of expectations are the same for all.
         """
         return cast(sample(self, "dirichlet", (alpha,), size), dtype)
 
@@ -240,9 +241,9 @@ class Continuous(Base):
     ) -> Any:
         """Draw from the multivariate normal distribution: ``mean + A z`` with ``A A^T = cov``.
 
-        With a Var, ``A`` is differentiated as it is computed: by the singular value decomposition, which has no
-        derivative where two variances are equal, or by ``method="cholesky"``, which always has one. The covariance is
-        not checked then, but for its shape.
+        With a Var, ``A`` is differentiated as it is computed: by the singular value decomposition, which has
+        no derivative where two variances are equal, or by ``method="cholesky"``, which always has one. The
+        covariance is not checked then, but for its shape.
         """
         if not has_vars(mean, cov):
             options = (("check_valid", check_valid), ("tol", tol), ("method", method))
@@ -251,7 +252,8 @@ class Continuous(Base):
         k = np.shape(mean)[0] if np.ndim(mean) == 1 else -1
         if np.shape(cov) != (k, k):
             raise errors.ShapeError(
-                f"multivariate_normal: mean has shape {list(np.shape(mean))} and cov {list(np.shape(cov))}. Give a "
+                f"multivariate_normal: mean has shape {list(np.shape(mean))} and cov "
+                f"{list(np.shape(cov))}. Give a "
                 "vector and a square matrix of its length"
             )
         if method == "svd":
@@ -282,9 +284,9 @@ class Continuous(Base):
     def gumbel_softmax(self, logits: Any, temperature: Any = 1.0, axis: int = -1) -> Any:
         """Draw from the relaxation of a categorical distribution (concrete distribution).
 
-        The sample is ``softmax((logits + gumbel) / temperature)``: probabilities close to one category, the closer
-        the lower the temperature, and differentiable by the logits (Jang, Gu, Poole, "Categorical Reparameterization
-        with Gumbel-Softmax", 2017).
+        The sample is ``softmax((logits + gumbel) / temperature)``: probabilities close to one category, the
+        closer the lower the temperature, and differentiable by the logits (Jang, Gu, Poole, "Categorical
+        Reparameterization with Gumbel-Softmax", 2017).
 
         Parameters
         ----------

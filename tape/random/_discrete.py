@@ -79,7 +79,8 @@ class Discrete(Base):
         array([1, 5, 2, 1])
         >>> tape.grad(lambda lam: 1.0 * tape.random.default_rng(0).poisson(lam))(3.0)
         Traceback (most recent call last):
-        tape.errors.UnsupportedError: poisson: whole numbers are drawn, which do not move with the parameters...
+        tape.errors.UnsupportedError: poisson: whole numbers are drawn, which do not move with the
+        parameters...
         """
         return whole_numbers(self, "poisson", (lam,), size)
 

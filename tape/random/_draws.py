@@ -1,7 +1,7 @@
 """Draws, wherever they happen: eagerly, in programs, and for each example of a batch.
 
-`numbers` is what all methods of a generator call. It returns plain numbers, or Vars of a program that is being
-recorded: data, without a derivative by the parameters. `tape.random._pathwise` adds these.
+`numbers` is what all methods of a generator call. It returns plain numbers, or Vars of a program that is
+being recorded: data, without a derivative by the parameters. `tape.random._pathwise` adds these.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def shape_of(size: Size, *parameters: Any) -> tuple[int, ...]:
             return shape
     except ValueError:
         pass
+    found = ", ".join(str(list(shape)) for shape in shapes)
     raise errors.ShapeError(
-        f"size is {size}, and the parameters have the shapes {', '.join(str(list(shape)) for shape in shapes)}, "
-        "which do not broadcast to it. Leave size out, or make it the shape of the result"
+        f"size is {size}, and the parameters have the shapes {found}, which do not broadcast to it. Leave "
+        "size out, or make it the shape of the result"
     )
 
 
@@ -176,7 +177,7 @@ class _Draw:
         checked: tuple[str, ...],
     ) -> None:
         self.operands = operands
-        self.attrs = {
+        self.attrs: dict[str, Any] = {
             "method": method,
             "size": None if size is None else as_size(size),
             "options": options,
@@ -246,7 +247,8 @@ def _drawn(state: Any, *operands: Any, kind: str, **attrs: Any) -> tuple[Any, An
 
 def _refuse_batch(*_: Any) -> NoReturn:
     raise errors.UnsupportedError(
-        "a random draw was to be run for each element of a batch, which would draw the same numbers for all. Draw "
+        "a random draw was to be run for each element of a batch, which would draw the same numbers for "
+        "all. Draw "
         "outside, and pass the numbers"
     )
 

@@ -1,7 +1,7 @@
 """How samples of the gamma, beta and von Mises distributions move with their parameters, as operations.
 
-Each flow is an elementwise operation with a derivative: by the sample in closed form, by the parameters by the
-integrals of `tape.random._scores`. These have no further derivatives, and refuse them: samples have two.
+Each flow is an elementwise operation with a derivative: by the sample in closed form, by the parameters by
+the integrals of `tape.random._scores`. These have no further derivatives, and refuse them: samples have two.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ def _last(name: str) -> Callable[..., NoReturn]:
 
     def rule(d: Any, out: Any, *operands: Any) -> NoReturn:
         raise UnsupportedError(
-            f"a sample of {name} has first and second derivatives by its parameters; a third one was asked for, "
-            "which is not implemented. Sample a distribution that is a function of standard numbers, as normal is"
+            f"a sample of {name} has first and second derivatives by its parameters; a third one was asked "
+            "for, "
+            "which is not implemented. Sample a distribution that is a function of standard numbers, as "
+            "normal is"
         )
 
     return rule
@@ -172,7 +174,7 @@ def t_flow(df: Any, t: Any) -> Any:
 
 
 def f_flows(dfnum: Any, dfden: Any, x: Any) -> tuple[Any, Any]:
-    """Return the derivatives of a sample of the F distribution: x dfnum / dfden has the odds of a beta one."""
+    """Return those of a sample of the F distribution: x dfnum / dfden has the odds of a beta one."""
     logit = log(x) + log(dfnum) - log(dfden)
     a, b = dfnum / 2, dfden / 2
     return x * (logit_flow(a, b, logit) / 2 - 1 / dfnum), x * (1 / dfden - logit_flow(b, a, -logit) / 2)

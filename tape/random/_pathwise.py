@@ -28,8 +28,10 @@ def _same(sample: Any, *operands: Any) -> Any:
     for before, now in zip(operands[:count], operands[count:], strict=True):
         if before is not now and not np.all((before == now) | ((before != before) & (now != now))):
             raise errors.UnsupportedError(
-                "a recorded sample was to be computed again with other parameters, and cannot be: it was drawn with "
-                "those of the recording. Run the function again, or compile it with tape.compile, which draws anew"
+                "a recorded sample was to be computed again with other parameters, and cannot be: it was "
+                "drawn with "
+                "those of the recording. Run the function again, or compile it with tape.compile, which "
+                "draws anew"
             )
     return sample
 
@@ -70,8 +72,8 @@ _vonmises = _pathwise(
 )
 
 
-# The Dirichlet distribution: given x_j, the others over 1 - x_j do not depend on alpha_j, so that only x_j moves as
-# a sample of the beta distribution does, and the others share the rest as before.
+# The Dirichlet distribution: given x_j, the others over 1 - x_j do not depend on alpha_j, so that only x_j
+# moves as a sample of the beta distribution does, and the others share the rest as before.
 
 
 def _weights(x: Any, alpha: Any) -> Any:
@@ -170,12 +172,15 @@ _without = Op(
 )
 
 _DISCRETE = (
-    "whole numbers are drawn, which do not move with the parameters: there is no derivative along the sample. Pass "
-    "tape.stop_gradient(parameter) and add the score function's term, (f(x) - baseline) * log_prob(x, parameter) "
+    "whole numbers are drawn, which do not move with the parameters: there is no derivative along the "
+    "sample. Pass "
+    "tape.stop_gradient(parameter) and add the score function's term, (f(x) - baseline) * log_prob(x, "
+    "parameter) "
     "with the factor stopped too, or draw from a relaxation, as gumbel_softmax"
 )
 _MISSING = (
-    "the derivative of a sample by the parameters is not implemented. Pass tape.stop_gradient(parameter), or compose "
+    "the derivative of a sample by the parameters is not implemented. Pass tape.stop_gradient(parameter), "
+    "or compose "
     "the sample of distributions that have one, as chisquare and normal"
 )
 

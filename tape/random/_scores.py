@@ -2,10 +2,11 @@
 
 A sample x with the distribution function F(x; a) and the density p follows ``F(x(a); a) = u``, so that
 ``dx/da = -F_a / p``: implicit reparametrisation (Figurnov, Mohamed, Mnih, "Implicit Reparameterization
-Gradients", 2018, equation 7). With the score ``s(t) = d log p(t) / da``, that is an integral of ``s(t) p(t) / p(x)``
-over all t below x, times -1, or over all t above x, as both together are zero. Where the score is monotonic, one of
-the two has an integrand of one sign: the one on the side where ``s(x)`` has the sign of the tail. So nothing cancels,
-and Gauss-Legendre quadrature over the range where the integrand is larger than rounding is exact to about 1e-13.
+Gradients", 2018, equation 7). With the score ``s(t) = d log p(t) / da``, that is an integral of ``s(t) p(t) /
+p(x)`` over all t below x, times -1, or over all t above x, as both together are zero. Where the score is
+monotonic, one of the two has an integrand of one sign: the one on the side where ``s(x)`` has the sign of the
+tail. So nothing cancels, and Gauss-Legendre quadrature over the range where the integrand is larger than
+rounding is exact to about 1e-13.
 
 The derivative of such an integral by a parameter, x being held, is that of the integrand:
 ``s_i(t) (s_j(t) - s_j(x)) + d s_i / d a_j``.
@@ -33,7 +34,7 @@ Exponent = Callable[[np.ndarray], np.ndarray]
 
 
 def _reach(exponent: Exponent, guess: np.ndarray, most: np.ndarray | float = np.inf) -> np.ndarray:
-    """Return v > 0 where a concave exponent, 0 at 0 and falling, is about ``-_NEGLIGIBLE``; at most ``most``."""
+    """Return v > 0 where a concave falling exponent is about ``-_NEGLIGIBLE``; at most ``most``."""
     high = np.minimum(guess, most)
     for _ in range(60):
         is_short = (exponent(high) > -_NEGLIGIBLE) & (high < most)
@@ -67,7 +68,8 @@ def _integral(
 
 
 def gamma_slopes(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``(dx/da) / x`` of a sample of the standard gamma distribution, and its derivative by a, x being held.
+    """Return ``(dx/da) / x`` of a sample of the standard gamma distribution, and its derivative by a, x being
+    held.
 
     Parameters
     ----------

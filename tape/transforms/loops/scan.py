@@ -18,6 +18,7 @@ from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import Place, body_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
+from tape.transforms.loops.drawing import with_states
 from tape.transforms.loops.steps import Steps
 
 
@@ -97,8 +98,12 @@ def scan(
     -386.532361
     """
     check_callable(f, "scan")
-    loop = Scan(f, init, xs, length, reverse)
-    return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
+
+    def run(f: Callable[..., Any], init: Any, _: Any) -> tuple[Any, Any]:
+        loop = Scan(f, init, xs, length, reverse)
+        return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
+
+    return with_states(run, f, init)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
