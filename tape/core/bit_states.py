@@ -33,8 +33,7 @@ def kind_of(bit_generator: Any) -> str:
         return kind.__name__
     raise errors.UnsupportedError(
         f"the state of a bit generator of {kind} is not known to tape, which has to repeat draws here. Use "
-        "one of "
-        f"numpy.random: {', '.join(_KINDS)}"
+        f"one of numpy.random: {', '.join(_KINDS)}"
     )
 
 

@@ -96,8 +96,7 @@ def draw(source: Source, what: Draw) -> Any:
     if any(one.is_program for one in _inside(scope)):
         raise errors.UnsupportedError(
             "random numbers were drawn in a function that is recorded, and would be the same in every "
-            "call. Use "
-            "tape.compile, which draws anew in each call, or draw them outside, and pass them"
+            "call. Use tape.compile, which draws anew in each call, or draw them outside, and pass them"
         )
     return what.plain(source.plain) if scope is None else scope.draw(source, what)
 
@@ -162,8 +161,8 @@ class Scope:
         state = self.state(source)
         if isinstance(state, Handle) and interpreter.recorder() is None:
             raise errors.UnsupportedError(
-                "random numbers were drawn in code that a program calls back, as the forward function of an "
-                "operation of your own is: they would be the same in every call. Draw them before, and "
+                "random numbers were drawn in code that a program calls back, as the forward function of "
+                "an operation of your own is: they would be the same in every call. Draw them before, and "
                 "pass them"
             )
         self._states[id(source.bits)], out = what.from_state(state, kind_of(source.bits))
@@ -178,6 +177,11 @@ class Scope:
     def miss(self, source: Source) -> None:
         """Raise, as there is no state of this source."""
         raise Undeclared(source)
+
+    def _around(self) -> Scope | None:
+        scopes = _stack.scopes
+        at = scopes.index(self)
+        return scopes[at - 1] if at else None
 
 
 class Refusal(Scope):
@@ -196,6 +200,20 @@ class Refusal(Scope):
     def miss(self, source: Source) -> None:
         """Raise the error."""
         raise self._error()
+
+
+class Aside(Scope):
+    """Code that runs to see what it returns: its draws do not count."""
+
+    def state(self, source: Source) -> Any:
+        """Return the present state of a source, of which this scope has a copy."""
+        key = id(source.bits)
+        if key not in self._states:
+            around = self._around()
+            is_here = source.home is self or around is None
+            self._states[key] = state_of(source.bits) if is_here else around.state(source)  # type: ignore[union-attr]
+            self._kept.append(source)
+        return self._states[key]
 
 
 class Noting(Scope):
@@ -217,11 +235,6 @@ class Noting(Scope):
         self.name = name
         self.noted: dict[int, tuple[Source, Any]] = {}
 
-    def _around(self) -> Scope | None:
-        scopes = _stack.scopes
-        at = scopes.index(self)
-        return scopes[at - 1] if at else None
-
     def state(self, source: Source) -> Any:
         """Return the present state of a source, in the scope around this one."""
         around = self._around()
@@ -235,8 +248,7 @@ class Noting(Scope):
         if any(one.is_program for one in interpreter.opened()):
             raise errors.UnsupportedError(
                 f"{self.name} draws random numbers in a compiled function, where it cannot. Draw them "
-                "outside of "
-                "it, and pass them as arguments"
+                "outside of it, and pass them as arguments"
             )
         if mapped(around) != mapped(self):
             raise errors.UnsupportedError(
@@ -269,9 +281,8 @@ class Again(Scope):
     def miss(self, source: Source) -> None:
         """Raise, as it did not draw from this source before."""
         raise errors.UnsupportedError(
-            f"{self.name} was run again for a derivative, and drew from another generator of random "
-            "numbers than "
-            "before. Pass the generator, and let it draw from the same one each time"
+            f"{self.name} was run again for a derivative, and drew from another generator of random numbers "
+            "than before. Pass the generator, and let it draw from the same one each time"
         )
 
 
@@ -327,8 +338,7 @@ def without_draws(f: Callable[..., Any], caller: str) -> Callable[..., Any]:
     """Return a function that may not draw, since a transform calls it as often as it needs to."""
     message = (
         f"a function drew random numbers that {caller} calls again and again, with others each time. Draw "
-        "them before, "
-        "and pass them as arguments or close over them"
+        "them before, and pass them as arguments or close over them"
     )
     return refusing(f, lambda: errors.UnsupportedError(message))
 

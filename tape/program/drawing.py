@@ -144,8 +144,7 @@ class Drawing:
             if any(isinstance(leaf, Source) for leaf in tree.flatten(out)[0]):
                 raise errors.UnsupportedError(
                     "a compiled function returned a generator of random numbers. The one that was passed "
-                    "in has moved "
-                    "on: use it"
+                    "in has moved on: use it"
                 )
             return out, tuple(scope.states())
 
@@ -165,6 +164,6 @@ def _replaced(source: Source, sources: list[Source]) -> Argument:
 def _unknown() -> errors.UnsupportedError:
     return errors.UnsupportedError(
         "a compiled function draws from a generator that is another one each time, or was made inside of "
-        "it from a bit "
-        "generator. Pass the generator as an argument, or make it by tape.random.default_rng(seed)"
+        "it from a bit generator. Pass the generator as an argument, or make it by "
+        "tape.random.default_rng(seed)"
     )

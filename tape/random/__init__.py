@@ -91,8 +91,7 @@ def default_rng(seed: Any = None) -> Generator:
     if seed is None and streams.is_watched():
         raise errors.UnsupportedError(
             "default_rng without a seed was called in a function that is recorded or run again: another "
-            "generator "
-            "each time. Make it outside, and pass it or close over it"
+            "generator each time. Make it outside, and pass it or close over it"
         )
     made = Generator(np.random.default_rng(seed).bit_generator)
     made.home = streams.innermost()

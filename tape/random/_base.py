@@ -26,8 +26,7 @@ class Base(streams.Source):
         if not isinstance(bit_generator, np.random.BitGenerator):
             raise errors.OptionError(
                 f"the source of a generator is {errors.describe(bit_generator)}. Give a bit generator of "
-                "NumPy, as "
-                "np.random.PCG64(seed), or call tape.random.default_rng(seed)"
+                "NumPy, as np.random.PCG64(seed), or call tape.random.default_rng(seed)"
             )
         self.bits = bit_generator
         self.plain = np.random.Generator(bit_generator)
@@ -60,9 +59,8 @@ class Base(streams.Source):
     def _check_alone(self, what: str) -> None:
         if streams.is_watched():
             raise errors.UnsupportedError(
-                f"{what} of a generator was used in a function that is recorded, mapped or run again, "
-                "where the "
-                "generator stands for its state. Use it outside, and pass generators as arguments"
+                f"{what} of a generator was used in a function that is recorded, mapped or run again, where "
+                "the generator stands for its state. Use it outside, and pass generators as arguments"
             )
 
     def __repr__(self) -> str:

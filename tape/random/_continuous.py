@@ -177,7 +177,7 @@ class Continuous(Base):
         """
         if not has_vars(shape):
             return self._numbers("standard_gamma", shape, size=size, options=_dtype(dtype))
-        return cast(sample(self, "standard_gamma", (shape,), size), dtype)
+        return sample(self, "standard_gamma", (shape,), size, _dtype(dtype))
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from the gamma distribution; the derivative is as in `standard_gamma`."""
@@ -252,9 +252,8 @@ class Continuous(Base):
         k = np.shape(mean)[0] if np.ndim(mean) == 1 else -1
         if np.shape(cov) != (k, k):
             raise errors.ShapeError(
-                f"multivariate_normal: mean has shape {list(np.shape(mean))} and cov "
-                f"{list(np.shape(cov))}. Give a "
-                "vector and a square matrix of its length"
+                f"multivariate_normal: mean has shape {list(np.shape(mean))} and cov {list(np.shape(cov))}. "
+                "Give a vector and a square matrix of its length"
             )
         if method == "svd":
             _, values, rows = np.linalg.svd(cov)

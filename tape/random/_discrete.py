@@ -208,4 +208,6 @@ def _count(a: Any, axis: int) -> int:
 
 
 def _taken(x: Any, places: Any, axis: int) -> Any:
+    if not has_vars(x, places):
+        return np.take(x, places, axis=axis)  # of anything, strings too
     return ops.take(x if isinstance(x, Handle) else np.asarray(x), places, axis=axis)

@@ -147,8 +147,8 @@ def _whole(value: Any, examples: Sequence[Any], ndim: int | None) -> Any:
         if value.is_batch:
             if all(value.trace is not one for one in examples):
                 raise errors.UnsupportedError(
-                    "a parameter of a random draw is a batch of values where a single draw is repeated. Call "
-                    "tape.vmap inside of what is run again, not around it"
+                    "a parameter of a random draw is a batch of values where a single draw is repeated. "
+                    "Call tape.vmap inside of what is run again, not around it"
                 )
             met.append(value.trace)
         value = resolve(value.node.value)
@@ -248,8 +248,7 @@ def _drawn(state: Any, *operands: Any, kind: str, **attrs: Any) -> tuple[Any, An
 def _refuse_batch(*_: Any) -> NoReturn:
     raise errors.UnsupportedError(
         "a random draw was to be run for each element of a batch, which would draw the same numbers for "
-        "all. Draw "
-        "outside, and pass the numbers"
+        "all. Draw outside, and pass the numbers"
     )
 
 

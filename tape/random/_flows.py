@@ -64,9 +64,8 @@ def _last(name: str) -> Callable[..., NoReturn]:
     def rule(d: Any, out: Any, *operands: Any) -> NoReturn:
         raise UnsupportedError(
             f"a sample of {name} has first and second derivatives by its parameters; a third one was asked "
-            "for, "
-            "which is not implemented. Sample a distribution that is a function of standard numbers, as "
-            "normal is"
+            "for, which is not implemented. Sample a distribution that is a function of standard numbers, "
+            "as normal is"
         )
 
     return rule

@@ -29,9 +29,8 @@ def _same(sample: Any, *operands: Any) -> Any:
         if before is not now and not np.all((before == now) | ((before != before) & (now != now))):
             raise errors.UnsupportedError(
                 "a recorded sample was to be computed again with other parameters, and cannot be: it was "
-                "drawn with "
-                "those of the recording. Run the function again, or compile it with tape.compile, which "
-                "draws anew"
+                "drawn with those of the recording. Run the function again, or compile it with "
+                "tape.compile, which draws anew"
             )
     return sample
 
@@ -173,15 +172,12 @@ _without = Op(
 
 _DISCRETE = (
     "whole numbers are drawn, which do not move with the parameters: there is no derivative along the "
-    "sample. Pass "
-    "tape.stop_gradient(parameter) and add the score function's term, (f(x) - baseline) * log_prob(x, "
-    "parameter) "
-    "with the factor stopped too, or draw from a relaxation, as gumbel_softmax"
+    "sample. Pass tape.stop_gradient(parameter) and add the score function's term, (f(x) - baseline) * "
+    "log_prob(x, parameter) with the factor stopped too, or draw from a relaxation, as gumbel_softmax"
 )
 _MISSING = (
     "the derivative of a sample by the parameters is not implemented. Pass tape.stop_gradient(parameter), "
-    "or compose "
-    "the sample of distributions that have one, as chisquare and normal"
+    "or compose the sample of distributions that have one, as chisquare and normal"
 )
 
 

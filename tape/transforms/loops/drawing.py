@@ -72,8 +72,7 @@ def in_condition(f: Callable[..., Any]) -> Callable[..., Any]:
         return f
     message = (
         "the condition of a while_loop drew random numbers, and has no state to return. Draw in the body, "
-        "and "
-        "pass what the condition needs in the state"
+        "and pass what the condition needs in the state"
     )
     return refusing(f, lambda: errors.UnsupportedError(message))
 

@@ -13,6 +13,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.interpreter import recorder
 from tape.core.node import plain
+from tape.core.streams import Aside
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Body, Unrolled, record
@@ -268,7 +269,8 @@ class Scan:
             collected.append(results[count:])
         if not self.length:  # to know what would be collected
             examples = [np.zeros(np.shape(x)[1:], dtype_of(x), like=x)[()] for x in self.arrays]
-            results = self.step([*map(own, state), *examples])
+            with Aside():
+                results = self.step([*map(own, state), *examples])
             return [*state, *[np.zeros((0, *np.shape(x)), dtype_of(x)) for x in results[count:]]]
         if self.is_backwards:
             collected.reverse()
