@@ -51,6 +51,8 @@ class Interpreter:
     is_plain : bool
         Whether to process an operation is to compute it and to append a node, so that the recorders that
         `tape.core.record` generates may do it.
+    is_mapped : bool
+        Whether its batches are the examples of `tape.vmap`, of which each draws random numbers of its own.
     """
 
     __slots__ = ()
@@ -59,6 +61,7 @@ class Interpreter:
     is_batch: ClassVar[bool] = False
     is_program: ClassVar[bool] = False
     is_plain: bool = False
+    is_mapped: bool = False
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the result of an operation, of which one operand at least belongs to this interpreter."""
@@ -277,6 +280,11 @@ def recorder() -> Any | None:
 def innermost_open() -> Any | None:
     """Return the innermost interpreter that is open on this thread."""
     return _stack.interpreters[-1] if _stack.interpreters else None
+
+
+def opened() -> list[Any]:
+    """Return the interpreters that are open on this thread, the innermost last."""
+    return _stack.interpreters
 
 
 def is_open(interpreter: Any) -> bool:

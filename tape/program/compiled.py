@@ -17,11 +17,13 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core.node import Handle
+from tape.core.streams import Scope, Source, Undeclared
 from tape.program.calls.calling import unshared
 from tape.program.calls.integers import Integers, covers
 from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.calls.statics import Form, is_stable
+from tape.program.drawing import Drawing
 from tape.program.growth import Growth
 from tape.program.native.code import is_available
 from tape.program.program import Program
@@ -85,9 +87,12 @@ def compile(
     ``np.asarray(X, like=i)[i]`` takes one path for all. ``float()``, ``.item()`` and ``.value`` of floats
     raise, since they would freeze a number. Printing a value shows the one of the recording.
 
-    *Frozen* is everything else that Python does: it runs during recording only. Random numbers drawn inside
-    stay the same, attributes are read once. An array that is closed over is a constant by reference: the
-    program sees writes to it.
+    *Random numbers* of a generator of `tape.random`, closed over or an argument, are drawn anew in each call.
+    Its state moves on as it does without `compile`; an exception leaves it as it was.
+
+    *Frozen* is everything else that Python does: it runs during recording only. Random numbers that NumPy
+    draws inside stay the same, attributes are read once. An array that is closed over is a constant by
+    reference: the program sees writes to it.
 
     Called with Vars, in a derivative or in another compiled function, ``f`` simply runs and is recorded
     there.
@@ -202,6 +207,7 @@ class Compiled:
         self._integers = Integers()
         self._growth = Growth(self._name)
         self._latest: Specialisation | None = None
+        self._drawing: Drawing | None = None  # if it draws random numbers: all calls go there
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
         self._lock = threading.Lock()
 
@@ -234,6 +240,8 @@ class Compiled:
     def programs(self) -> dict[Key, Program]:
         """All programs, by kind of arguments and path."""
         with self._lock:
+            if self._drawing is not None:
+                return self._drawing.inner.programs
             return {
                 Key(self._name, known.form, known.signatures, path.outcomes): path.program
                 for known in self._specialisations.values()
@@ -249,18 +257,59 @@ class Compiled:
 
         See `Program.profile`.
         """
-        self._found(None, args, {}, is_due=True)
+        if self._drawing is None:
+            try:
+                return self.profile_with(args, {}, repeats)
+            except Undeclared as missing:
+                self._draws(missing.source)
+        assert self._drawing is not None
+        return self._drawing.profile(args, repeats)
+
+    def profile_with(self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Profile:
+        """Measure the program for these arguments, keyword arguments among them."""
+        self._of_program(None, args, kwargs, is_due=True)
         latest = self._latest
-        if latest is None or not latest.paths:
+        leaves = None if latest is None else latest.take(args, kwargs)
+        if latest is None or not latest.paths or leaves is None:
             raise errors.UnsupportedError(
                 f"{self._name} has no program for these arguments, and runs as plain Python. Profile "
                 "the function itself"
             )
-        return latest.paths[0].program.profile(*args, repeats=repeats)
+        return latest.paths[0].program.profile(*leaves, repeats=repeats)
+
+    # ---- random numbers --------------------------------------------------------------------------
+
+    def _found(
+        self,
+        known: Specialisation | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_due: bool = False,
+    ) -> Any:
+        """Return the result by a program for these arguments, or as one that draws."""
+        if self._drawing is None:
+            try:
+                return self._of_program(known, args, kwargs, is_due)
+            except Undeclared as missing:
+                self._draws(missing.source)
+        assert self._drawing is not None
+        return self._drawing(args, kwargs)
+
+    def _draws(self, source: Source) -> None:
+        """Make this a function that draws: from a generator among its arguments, or from one closed over."""
+        with self._lock:
+            if self._drawing is None:
+                self._drawing = Drawing(self._f, lambda f: _OfStates(f, self._donate, self._max_paths))
+            self._latest = None  # so that calls do not pass by it
+            self._specialisations.clear()
+
+    def _recordable(self, *args: Any, **kwargs: Any) -> Any:
+        with Scope():
+            return self._f(*args, **kwargs)
 
     # ---- from arguments to a program -------------------------------------------------------------
 
-    def _found(
+    def _of_program(
         self,
         known: Specialisation | None,
         args: tuple[Any, ...],
@@ -282,6 +331,8 @@ class Compiled:
                 for leaf in everything:
                     if isinstance(leaf, Handle) or type(leaf) is Proxy:
                         return self._f(*args, **kwargs)
+                    if isinstance(leaf, Source):
+                        raise Undeclared(leaf)
                 form = self._form(structure, everything)
                 leaves = dynamic_leaves(form, everything)
             known = self._specialised(form, leaves, args)
@@ -384,7 +435,9 @@ class Compiled:
         if ints and before.tells_types:
             raise IntRead(ints)
         try:
-            recorded = record(self._f, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places)
+            recorded = record(
+                self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
+            )
         except Exception as error:
             if ints:
                 return self._with_static_ints(known, args, kwargs)
@@ -513,3 +566,17 @@ class Compiled:
                 if position in self._donate and type(leaf) is np.ndarray
             ]
         )
+
+
+class _OfStates(Compiled):
+    """A compiled function whose states of generators are arguments: see `tape.program.drawing`."""
+
+    def _found(
+        self,
+        known: Specialisation | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_due: bool = False,
+    ) -> Any:
+        """Return the result by a program; a generator that was not declared is for the `Drawing`."""
+        return self._of_program(known, args, kwargs, is_due)

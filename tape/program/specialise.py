@@ -208,7 +208,8 @@ def static_leaf(leaf: Any) -> Any:
         )
     if isinstance(leaf, (np.random.Generator, np.random.RandomState)):
         raise errors.UnsupportedError(
-            "an argument of a compiled function is a generator of random numbers, which would be the same in "
-            "every call. Draw them outside, and pass them"
+            "an argument of a compiled function is a generator of random numbers, which would be the same "
+            "in every call. Draw them outside, and pass them, or pass one of tape.random, which draws anew "
+            "in each"
         )
     return leaf

@@ -1,4 +1,4 @@
-"""What `tape.scipy` has of each of SciPy's modules: functions that take Vars, and SciPy's own for plain numbers."""
+"""What `tape.scipy` has of SciPy's modules: functions that take Vars, and SciPy's own for plain numbers."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+from tape.core import streams
+from tape.core.interpreter import recorder
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
 from tape.transforms._segment import Segment
@@ -15,9 +17,10 @@ from tape.transforms._segment import Segment
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function recorded as one node, whose intermediate values take memory in sweeps only.
 
-    Every derivative runs ``f`` once more. It must compute the same each time: random numbers are passed
-    as arguments, and arguments are not written to. Vars that it closes over are differentiated like its
-    arguments.
+    Every derivative runs ``f`` once more. It must compute the same each time: arguments are not written to,
+    and random numbers are passed as arguments, or drawn from a generator of `tape.random`, which draws the
+    same again. Vars that it closes over are differentiated like its arguments. In a compiled function, ``f``
+    is recorded as it is if it draws.
 
     Parameters
     ----------
@@ -49,6 +52,14 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     name = f"checkpoint({name_of(f)})"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return Segment(f, args, kwargs, name).as_rerun()
+        if streams.innermost() is None or recorder() is None:
+            return Segment(streams.repeatable(f, name), args, kwargs, name).as_rerun()
+
+        def attempt(sources: list[Any]) -> Any:
+            if sources:  # the next state has to leave it, which a node of floats cannot return
+                return f(*args, **kwargs)
+            return Segment(streams.alone(f), args, kwargs, name).as_rerun()
+
+        return streams.declared(attempt)
 
     return update_wrapper(call, f)

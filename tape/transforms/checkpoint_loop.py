@@ -11,6 +11,7 @@ import numpy as np
 from tape import errors, tree
 from tape.core.interpreter import resolve
 from tape.core.node import Handle, snapshot
+from tape.core.streams import without_draws
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
 from tape.system.progress import progress_bar
@@ -80,6 +81,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     -0.949255
     """
     check_callable(body, "checkpoint_loop")
+    body = without_draws(body, "checkpoint_loop")
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
     if not progress and (found := rows_of(body, state, steps)) is not None:
         return found

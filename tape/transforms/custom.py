@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.core import streams
 from tape.core.fitting import fit, fit_tangent
 from tape.core.interpreter import recorder
 from tape.core.node import Handle, plain, snapshot, untraced
@@ -52,9 +53,10 @@ class _WithRule:
                 f"{name} was called with the keyword arguments {', '.join(kwargs)}, and its rule takes "
                 "positional arguments only. Pass all of them by position"
             )
-        call = _Call(self, Segment(self.f, args, {}, name))
+        f = streams.repeatable(self.f, name)
+        call = _Call(self, Segment(f, args, {}, name))
         if self.rule is not None and call.segment.inlined is not None and not call.is_linear():
-            call = _Call(self, Segment(self.f, args, {}, name, is_inlined=False))
+            call = _Call(self, Segment(f, args, {}, name, is_inlined=False))
         captured = call.segment.captured_vars()
         if captured and self.rule is not None:
             raise errors.UnsupportedError(

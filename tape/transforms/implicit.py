@@ -14,6 +14,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.interpreter import recorder
 from tape.core.node import Handle, plain, traced
+from tape.core.streams import without_draws
 from tape.transforms._iterations import newton, repeat
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, dtype_of, name_of
@@ -73,6 +74,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     (2.0, 0.25)
     """
     check_callable(f, "root")
+    f = without_draws(f, "root")
     return _solved(f, x0, args, solver, _default_root, is_fixed_point=False)
 
 
@@ -131,6 +133,7 @@ def fixed_point(
     (0.739085133215, 0.441610791706)
     """
     check_callable(f, "fixed_point")
+    f = without_draws(f, "fixed_point")
     is_number = isinstance(tol, (int, float, np.number)) and tol > 0
     if not (tol is None or is_number) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise errors.OptionError(

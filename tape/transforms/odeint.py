@@ -17,6 +17,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.interpreter import recorder, resolve
 from tape.core.node import Handle, plain, traced
+from tape.core.streams import without_draws
 from tape.interpreters.batching import one_by_one
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
@@ -105,6 +106,7 @@ def odeint(
     -0.135335
     """
     check_callable(f, "odeint")
+    f = without_draws(f, "odeint")
     options = _options(rtol, atol, method, gradient, max_steps)
     like = Packing(tree.map(plain, y0))
     leaves, _ = tree.flatten(y0)

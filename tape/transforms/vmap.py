@@ -57,7 +57,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     ``f`` may write to its arguments, which are its own. A list is indexed with one of its numbers by
     ``tape.ops.getitem(array, i)``; arrays to write to are made by `numpy.zeros_like` of an argument.
 
-    Random numbers that ``f`` draws are the same for all examples. Map over them, or over seeds.
+    Random numbers that ``f`` draws from a generator of `tape.random` are others for each example: each draw
+    draws for all examples, one after the other. Those of a generator of NumPy are the same for all of them.
 
     Examples
     --------
@@ -78,6 +79,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     def batched(*args: Any, **kwargs: Any) -> Any:
         call = _Call(name_of(f), args, kwargs, in_axes)
         with Lanes(call.size) as lanes:
+            lanes.is_mapped = True
             mapped_args, mapped_kwargs = call.arguments(lanes)
             out = f(*mapped_args, **mapped_kwargs)
             leaves, structure = tree.flatten(out)

@@ -13,11 +13,13 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.interpreter import recorder
 from tape.core.node import plain
+from tape.core.streams import Aside
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import Place, body_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
+from tape.transforms.loops.drawing import with_states
 from tape.transforms.loops.steps import Steps
 
 
@@ -97,8 +99,12 @@ def scan(
     -386.532361
     """
     check_callable(f, "scan")
-    loop = Scan(f, init, xs, length, reverse)
-    return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
+
+    def run(f: Callable[..., Any], init: Any, _: Any) -> tuple[Any, Any]:
+        loop = Scan(f, init, xs, length, reverse)
+        return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
+
+    return with_states(run, f, init)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -263,7 +269,8 @@ class Scan:
             collected.append(results[count:])
         if not self.length:  # to know what would be collected
             examples = [np.zeros(np.shape(x)[1:], dtype_of(x), like=x)[()] for x in self.arrays]
-            results = self.step([*map(own, state), *examples])
+            with Aside():
+                results = self.step([*map(own, state), *examples])
             return [*state, *[np.zeros((0, *np.shape(x)), dtype_of(x)) for x in results[count:]]]
         if self.is_backwards:
             collected.reverse()

@@ -17,6 +17,7 @@ from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
+from tape.transforms.loops.drawing import in_condition, with_states
 from tape.transforms.loops.steps import Steps
 
 
@@ -66,7 +67,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
-    return _While(cond_fun, lambda state: (body_fun(state), ()), init, name_of(body_fun)).run()[0]
+    return _run(cond_fun, lambda state: (body_fun(state), ()), init, name_of(body_fun))[0]
 
 
 def while_collecting(
@@ -82,7 +83,19 @@ def while_collecting(
         Stacked along a new first axis. In a compiled function it has elements for as many steps as there is
         room for: arbitrary ones where there was no step. None if there was no step otherwise.
     """
-    return _While(cond_fun, body_fun, init, name_of(body_fun)).run()
+    return _run(cond_fun, body_fun, init, name_of(body_fun))
+
+
+def _run(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], tuple[Any, Any]], init: Any, name: str
+) -> tuple[Any, Any]:
+    """Run a loop whose body may draw random numbers."""
+
+    def run(step: Callable[[Any], Any], first: Any, given: Callable[[Any], Any]) -> tuple[Any, Any]:
+        goes_on = in_condition(cond_fun)
+        return _While(lambda state: goes_on(given(state)), step, first, name).run()
+
+    return with_states(run, body_fun, init)
 
 
 class _While:

@@ -1,0 +1,134 @@
+"""The state of a bit generator of NumPy as an array of integers, and a draw as a function of such a state.
+
+A draw from a state changes nothing but its results: it returns the numbers and the state after them. So it
+can be repeated, recorded and run in a program like any other operation. Nothing here knows of tapes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+
+_WORDS = 2
+"""Words of 64 bits for each int of a state: those of PCG64 have 128 bits."""
+
+_KINDS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
+
+def kind_of(bit_generator: Any) -> str:
+    """Return the name of the type of a bit generator.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is none of NumPy's: its state is not known.
+    """
+    kind = type(bit_generator)
+    if kind.__name__ in _KINDS and kind is getattr(np.random, kind.__name__):
+        return kind.__name__
+    raise errors.UnsupportedError(
+        f"the state of a bit generator of {kind} is not known to tape, which has to repeat draws here. Use "
+        f"one of numpy.random: {', '.join(_KINDS)}"
+    )
+
+
+def state_of(bit_generator: Any) -> np.ndarray:
+    """Return the state of a bit generator, as an array int64[n].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.core.bit_states import kind_of, set_state, state_of
+    >>> one, other = np.random.PCG64(0), np.random.PCG64(1)
+    >>> set_state(other, state_of(one))
+    >>> one.state == other.state, state_of(one).shape, kind_of(one)
+    (True, (8,), 'PCG64')
+    """
+    kind_of(bit_generator)
+    parts = []
+    for value in _leaves(bit_generator.state):
+        if isinstance(value, np.ndarray):
+            parts.append(value.astype(np.uint64))
+        else:
+            parts.append(np.frombuffer(int(value).to_bytes(8 * _WORDS, "little"), np.uint64))
+    return np.concatenate(parts).view(np.int64)
+
+
+def set_state(bit_generator: Any, state: np.ndarray) -> None:
+    """Set the state of a bit generator to what `state_of` returned of one of the same type."""
+    words, start = np.ascontiguousarray(state).view(np.uint64), 0
+
+    def taken(like: Any) -> Any:
+        nonlocal start
+        if isinstance(like, dict):
+            return {key: taken(value) for key, value in like.items()}
+        if isinstance(like, str):
+            return like
+        size = like.size if isinstance(like, np.ndarray) else _WORDS
+        part = words[start : start + size]
+        start += size
+        return (
+            part.astype(like.dtype)
+            if isinstance(like, np.ndarray)
+            else int.from_bytes(part.tobytes(), "little")
+        )
+
+    bit_generator.state = taken(_scratch(kind_of(bit_generator))[1])
+
+
+def drawn(state: np.ndarray, kind: str, draw: Callable[[np.random.Generator], Any]) -> tuple[np.ndarray, Any]:
+    """Draw from a generator in some state; return the state after the draw, and what was drawn.
+
+    Parameters
+    ----------
+    state : numpy.ndarray
+        As `state_of` returns it; not written to.
+    kind : str
+        The name of the type of the bit generator.
+    draw : callable
+        From a `numpy.random.Generator` to anything.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.core.bit_states import drawn, state_of
+    >>> state = state_of(np.random.PCG64(0))
+    >>> after, numbers = drawn(state, "PCG64", lambda rng: rng.integers(10, size=4))
+    >>> numbers, drawn(state, "PCG64", lambda rng: rng.integers(10, size=4))[1]
+    (array([8, 6, 5, 2]), array([8, 6, 5, 2]))
+    """
+    generator, _ = _scratch(kind)
+    set_state(generator.bit_generator, state)
+    out = draw(generator)
+    return state_of(generator.bit_generator), out
+
+
+class _Scratch(threading.local):
+    """A generator of each type for each thread, and the form of its state: to make one takes long."""
+
+    def __init__(self) -> None:
+        self.generators: dict[str, tuple[np.random.Generator, Any]] = {}
+
+
+_known = _Scratch()
+
+
+def _scratch(kind: str) -> tuple[np.random.Generator, Any]:
+    found = _known.generators.get(kind)
+    if found is None:
+        bit_generator = getattr(np.random, kind)(0)
+        found = _known.generators[kind] = (np.random.Generator(bit_generator), bit_generator.state)
+    return found
+
+
+def _leaves(state: Any) -> Iterator[Any]:
+    if isinstance(state, dict):
+        for value in state.values():
+            yield from _leaves(value)
+    elif not isinstance(state, str):
+        yield state

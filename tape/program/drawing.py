@@ -1,0 +1,169 @@
+"""`Drawing`: a compiled function that draws random numbers, as one whose arguments and results are states.
+
+The program is a function of the states of the generators, and returns the states after the draws: nothing in
+it is random. Each call reads the states, runs the program and writes the states back, while it holds the
+locks of the generators. So the numbers are those of plain Python, in the same order, whatever path the
+function takes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache, update_wrapper
+from typing import Any
+
+from tape import errors, tree
+from tape.core import streams
+from tape.core.bit_states import kind_of, set_state, state_of
+from tape.core.node import Handle
+from tape.core.streams import Scope, Source, Undeclared
+
+_STATES = "states of generators"
+"""The keyword argument of the states: no identifier, so that it is no one else's."""
+
+_MOST_SOURCES = 16
+"""Number of generators that are closed over, from which on those that are not used any more are dropped."""
+
+
+class Argument:
+    """What stands for a generator among the arguments: all of one type share a program.
+
+    Attributes
+    ----------
+    number : int
+        Which of the generators it is: the same one twice has the same number.
+    kind : str
+        The type of its bit generator.
+    type : type
+        Its own type.
+    """
+
+    def __init__(self, number: int, kind: str, type: type) -> None:
+        self.number = number
+        self.kind = kind
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"{self.type.__name__}({self.kind})"
+
+
+_argument: Callable[..., Argument] = cache(Argument)
+"""The one `Argument` of its kind: they are compared by identity."""
+
+
+class Drawing:
+    """A function of arguments and states, compiled; and the generators that it closes over.
+
+    Parameters
+    ----------
+    f : callable
+        The function that draws.
+    compiled : callable
+        From a function to one that is compiled.
+    """
+
+    def __init__(self, f: Callable[..., Any], compiled: Callable[[Callable[..., Any]], Any]) -> None:
+        self._f = f
+        self._compiled = compiled
+        self._lock = threading.Lock()
+        self._now = threading.local()
+        self._closed_over: list[Source] = []
+        self.inner = compiled(self._function())
+
+    def declare(self, source: Source) -> None:
+        """Add a generator that the function closes over."""
+        with self._lock:
+            if len(self._closed_over) >= _MOST_SOURCES:
+                self._closed_over = []
+                self.inner = self._compiled(self._function())
+            self._closed_over = [*self._closed_over, source]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of the function, and let the generators move on."""
+        return self._with_states(args, kwargs, self._run, self._f)
+
+    def profile(self, args: tuple[Any, ...], repeats: int) -> Any:
+        """Measure the program for these arguments; generators stay as they are."""
+
+        def run(inner: Any, args: Any, kwargs: Any, sources: list[Source]) -> Any:
+            return inner.profile_with(args, kwargs, repeats)
+
+        return self._with_states(args, {}, run, None)
+
+    def _with_states(self, args: Any, kwargs: Any, run: Callable[..., Any], otherwise: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs))
+        is_recorded = any(isinstance(leaf, Handle) for leaf in leaves)
+        if otherwise is not None and (is_recorded or streams.is_watched()):
+            return otherwise(*args, **kwargs)
+        while True:
+            with self._lock:
+                inner, sources = self.inner, list(self._closed_over)
+            replaced = [_replaced(leaf, sources) if isinstance(leaf, Source) else leaf for leaf in leaves]
+            given, keywords = tree.restore(structure, replaced)
+            self._now.sources = sources
+            try:
+                with ExitStack() as stack:
+                    for source in sorted(sources, key=lambda source: id(source.bits)):
+                        stack.enter_context(source.bits.lock)
+                    states = tuple([state_of(source.bits) for source in sources])
+                    return run(inner, given, {**keywords, _STATES: states}, sources)
+            except Undeclared as missing:
+                if any(missing.source.bits is source.bits for source in sources) or self._is_new(
+                    missing.source
+                ):
+                    raise _unknown() from None
+                self.declare(missing.source)
+
+    def _is_new(self, source: Source) -> bool:
+        """Return whether a call has declared more generators than it may."""
+        tried = getattr(self._now, "tried", 0)
+        self._now.tried = tried + 1
+        return tried >= 2 * _MOST_SOURCES
+
+    def _run(self, inner: Any, args: Any, kwargs: Any, sources: list[Source]) -> Any:
+        out, states = inner(*args, **kwargs)
+        for source, state in zip(sources, states, strict=True):
+            set_state(source.bits, state)
+        self._now.tried = 0
+        return out
+
+    def _function(self) -> Callable[..., Any]:
+        """Return the function of arguments and states."""
+        f, now = self._f, self._now
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            states = kwargs.pop(_STATES)
+            sources = now.sources
+            args, kwargs = tree.map_leaves(
+                lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf, (args, kwargs)
+            )
+            with Scope(sources, states) as scope:
+                out = f(*args, **kwargs)
+            if any(isinstance(leaf, Source) for leaf in tree.flatten(out)[0]):
+                raise errors.UnsupportedError(
+                    "a compiled function returned a generator of random numbers. The one that was passed "
+                    "in has moved on: use it"
+                )
+            return out, tuple(scope.states())
+
+        return update_wrapper(run, f)
+
+
+def _replaced(source: Source, sources: list[Source]) -> Argument:
+    """Return what stands for a generator; add it to the list of all if it is not there."""
+    kind = kind_of(source.bits)
+    for number, other in enumerate(sources):
+        if other.bits is source.bits:
+            return _argument(number, kind, type(source))
+    sources.append(source)
+    return _argument(len(sources) - 1, kind, type(source))
+
+
+def _unknown() -> errors.UnsupportedError:
+    return errors.UnsupportedError(
+        "a compiled function draws from a generator that is another one each time, or was made inside of "
+        "it from a bit generator. Pass the generator as an argument, or make it by "
+        "tape.random.default_rng(seed)"
+    )

@@ -1,0 +1,76 @@
+"""How samples move with their parameters, against `mpmath`."""
+
+import mpmath
+import numpy as np
+from scipy import stats
+
+from tape.random._scores import beta_slopes, gamma_slopes, vonmises_slopes
+from tests.tiers import some
+
+
+def shapes(*values):
+    """All of these in the full tier, half of them in the plain one."""
+    return some(values, every=2)
+
+
+def test_gamma_slopes():
+    with mpmath.workdps(40):
+        for a in shapes(0.05, 1e-3, 0.5, 1.0, 30.0, 4.5, 300.0):
+            for p in (0.01, 0.4, 0.6, 0.999):
+                x = float(stats.gamma.ppf(p, a))
+                if x < 1e-280:
+                    continue
+                exact = mpmath.mpf(x)
+
+                def slope(a, x=exact):
+                    cdf = lambda a: mpmath.gammainc(a, 0, x, regularized=True)  # noqa: E731
+                    return -mpmath.diff(cdf, a) * mpmath.gamma(a) * mpmath.e**x / x**a
+
+                found = gamma_slopes(np.array([a]), np.array([x]))
+                assert abs(found[0][0] / slope(mpmath.mpf(a)) - 1) < 1e-12
+                assert abs(found[1][0] / mpmath.diff(slope, mpmath.mpf(a)) - 1) < 1e-11
+
+
+def test_beta_slopes():
+    with mpmath.workdps(30):
+        for a in shapes(0.01, 0.5, 3.0, 30.0):
+            for b in shapes(0.7, 0.02, 50.0, 2.0):
+                for p in (0.2, 0.95):
+                    x = float(stats.beta.ppf(p, a, b))
+                    if not 1e-200 < x < 1 - 1e-6:
+                        continue
+                    x = mpmath.mpf(x)
+                    y = 1 - x
+
+                    def slope(a, b, x=x, y=y):
+                        cdf = lambda a: mpmath.betainc(a, b, 0, x, regularized=True)  # noqa: E731
+                        return -mpmath.diff(cdf, a) * mpmath.beta(a, b) / (x**a * y**b)
+
+                    logit = float(mpmath.log(x / y))
+                    found = [part[0] for part in beta_slopes(np.array([a]), np.array([b]), np.array([logit]))]
+                    u, v = mpmath.mpf(a), mpmath.mpf(b)
+                    assert abs(found[0] / slope(u, v) - 1) < 1e-11
+                    assert abs(found[1] / mpmath.diff(slope, (u, v), (1, 0)) - 1) < 1e-9
+                    assert abs(found[2] / mpmath.diff(slope, (u, v), (0, 1)) - 1) < 1e-9
+
+
+def test_vonmises_slopes():
+    with mpmath.workdps(30):
+        for kappa in shapes(1e-3, 0.5, 2.0, 59.0, 61.0, 500.0, 1e5):
+            for x in (0.01, -0.7, 3.0):
+                if kappa * (1 - np.cos(x)) > 35:
+                    continue
+
+                end = mpmath.cos(x)
+
+                def slope(k, x=x, end=end):
+                    mean = mpmath.besseli(1, k) / mpmath.besseli(0, k)
+
+                    def rest(t):
+                        return (mpmath.cos(t) - mean) * mpmath.exp(k * (mpmath.cos(t) - end))
+
+                    return -mpmath.quad(rest, mpmath.linspace(0, x, 3))
+
+                found = vonmises_slopes(np.array([kappa]), np.array([x]))
+                assert abs(found[0][0] / slope(mpmath.mpf(kappa)) - 1) < 1e-11
+                assert abs(found[1][0] / mpmath.diff(slope, mpmath.mpf(kappa)) - 1) < 1e-9
