@@ -101,7 +101,7 @@ class Drawing:
             with self._lock:
                 inner, sources = self.inner, list(self._closed_over)
             replaced = [_replaced(leaf, sources) if isinstance(leaf, Source) else leaf for leaf in leaves]
-            given, keywords = tree.restore(structure, replaced)
+            given, keywords = tree.unflatten(structure, replaced)
             self._now.sources = sources
             try:
                 with ExitStack() as stack:
@@ -136,7 +136,7 @@ class Drawing:
         def run(*args: Any, **kwargs: Any) -> Any:
             states = kwargs.pop(_STATES)
             sources = now.sources
-            args, kwargs = tree.map_leaves(
+            args, kwargs = tree.map(
                 lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf, (args, kwargs)
             )
             with Scope(sources, states) as scope:
