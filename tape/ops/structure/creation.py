@@ -84,6 +84,8 @@ def full_like(
 
 def _batch_beside(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     x, array = operands
+    if isinstance(array, Handle):  # where the operation runs again
+        return copy(broadcast_to(array, (size, *np.shape(array))))
     values = np.array(np.broadcast_to(array, (size, *np.shape(array))))
     return beside(x, values) if isinstance(x, Handle) else values
 
