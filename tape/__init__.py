@@ -24,7 +24,7 @@ from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
 from tape.transforms import *  # noqa: F403
 
-_LATE = ("compat", "numpy", "random", "viz")  # imported when they are first needed
+_LATE = ("compat", "interop", "numpy", "random", "viz")  # imported when they are first needed
 
 
 _ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"

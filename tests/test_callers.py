@@ -37,7 +37,7 @@ NAMED = {
     "int()": (lambda x: int(x), "int(tape.stop_gradient(v))"),
     "x.item": (lambda x: x.item(), "Compute with the Var itself"),
     "np.float64": (lambda x: np.float64(x), "Compute with the Var itself"),
-    "np.vectorize": (lambda x: np.vectorize(math.sin)(x), "tape.apply"),
+    "np.vectorize": (lambda x: np.vectorize(math.sin)(x), "tape.vmap"),
     "rng.normal": (lambda x: rng.normal(x), "rng.standard_normal(size)"),
     "scipy.stats.norm.logpdf": (lambda x: scipy.stats.norm.logpdf(x), "tape.scipy.stats.norm.logpdf"),
     "scipy.stats.norm.cdf": (lambda x: scipy.stats.norm(1.0, x).cdf(2.0), "tape.scipy.stats.norm.cdf"),

@@ -84,9 +84,10 @@ def full_like(
 
 def _batch_beside(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     x, array = operands
+    shape = (size, *array.shape)
     if isinstance(array, Handle):  # where the operation runs again
-        return copy(broadcast_to(array, (size, *np.shape(array))))
-    values = np.array(np.broadcast_to(array, (size, *np.shape(array))))
+        return copy(broadcast_to(array, shape))
+    values = np.array(np.broadcast_to(array, shape))
     return beside(x, values) if isinstance(x, Handle) else values
 
 

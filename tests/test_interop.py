@@ -1,0 +1,165 @@
+"""Functions of tape in the graphs of PyTorch and of JAX: values, derivatives of any order, and refusals."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.interop import to_jax, to_torch
+from tests.oracles import pytorch
+
+
+@pytest.fixture
+def torch():
+    return pytorch()
+
+
+@pytest.fixture(scope="module")
+def jax():
+    found = pytest.importorskip("jax", reason="compares with JAX")
+    before = found.config.jax_enable_x64
+    found.config.update("jax_enable_x64", True)
+    yield found
+    found.config.update("jax_enable_x64", before)
+
+
+def physics(params, x, power=2):
+    """A tree of params, an array and a plain number; two results, one of them of ints."""
+    out = np.sum(params["w"] * np.sin(x) ** power) + params["b"][0] ** 3
+    return {"energy": out, "rows": np.argmax(x, axis=0)}
+
+
+W, B, X = np.array([0.5, -1.0, 2.0]), np.array(0.7), np.linspace(-1, 1, 6).reshape(2, 3)
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------------
+
+
+def test_values_and_gradients_are_those_of_tape(torch):
+    call = to_torch(physics)
+    w, b, x = (torch.tensor(a, requires_grad=True) for a in (W, B, X))
+    for power in (2, 3):
+        out = call({"w": w, "b": [b]}, x, power=power)
+        assert out["energy"].item() == pytest.approx(float(physics({"w": W, "b": [B]}, X, power)["energy"]))
+        assert out["rows"].tolist() == [1, 1, 1]
+        assert not out["rows"].requires_grad
+        found = torch.autograd.grad(out["energy"], [w, x])
+        expected = tape.grad(lambda p, x, n=power: physics(p, x, n)["energy"], argnums=(0, 1))(
+            {"w": W, "b": [B]}, X
+        )
+        np.testing.assert_allclose(found[0], expected[0]["w"], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_derivatives_pass_checks_of_any_order(torch):
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    call = to_torch(lambda x, y: (np.sin(x) @ y, np.sum(x * x) * y[0]))
+    assert torch.autograd.gradcheck(call, (x, y))
+    assert torch.autograd.gradgradcheck(call, (x, y))
+    third = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    out = to_torch(lambda x: np.exp(2 * x))(third)
+    for _ in range(3):
+        (out,) = torch.autograd.grad(out, third, create_graph=True)
+    assert out.item() == pytest.approx(8 * np.exp(0.6), rel=1e-12)
+
+
+def test_gradients_of_complex_numbers_are_those_of_pytorch(torch):
+    z = torch.tensor([1 + 2j, -0.5j], requires_grad=True)
+    theirs = torch.autograd.grad((z.exp() * z).abs().pow(2).sum(), z)[0]
+    ours = torch.autograd.grad(to_torch(lambda z: np.exp(z) * z)(z).abs().pow(2).sum(), z)[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_dtypes_layouts_and_conjugate_views_are_kept(torch):
+    double = to_torch(lambda x: x * 2)
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.complex64):
+        assert double(torch.ones(3, dtype=dtype)).dtype == dtype
+    z = torch.tensor([[1 + 2j, 3j]])
+    np.testing.assert_array_equal(double(z.conj().T), 2 * z.conj().T)
+
+
+def test_results_have_memory_of_their_own(torch):
+    x = torch.ones(3)
+    out = to_torch(lambda x: x[:2])(x)
+    out += 1
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_in_the_middle_of_a_network_that_is_trained(torch):
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(3, 2, dtype=torch.float64)
+    call = to_torch(lambda x: np.sum(x**2, axis=1))
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    x = torch.randn(8, 3, dtype=torch.float64)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = call(layer(x)).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 * losses[0]
+
+
+def test_what_tensors_cannot_be_is_refused(torch):
+    call = to_torch(np.sin)
+    with pytest.raises(errors.UnsupportedError, match=r"tensor\.cpu\(\)"):
+        call(torch.ones(2, device="meta"))
+    with pytest.raises(errors.UnsupportedError, match="float32"):
+        call(torch.ones(2, dtype=torch.bfloat16))
+
+
+# ---- JAX -----------------------------------------------------------------------------------------------
+
+
+def test_values_and_gradients_in_jax(jax):
+    call = to_jax(physics)
+    for power in (2, 3):
+
+        def energy(params, x, power=power):
+            return call(params, x, power=power)["energy"]
+
+        given = {"w": jax.numpy.array(W), "b": [jax.numpy.array(B)]}, jax.numpy.array(X)
+        expected = tape.value_and_grad(lambda p, x, n=power: physics(p, x, n)["energy"], argnums=(0, 1))(
+            {"w": W, "b": [B]}, X
+        )
+        for way in (lambda f: f, jax.jit):
+            value, found = way(jax.value_and_grad(energy, argnums=(0, 1)))(*given)
+            assert float(value) == pytest.approx(float(expected[0]), rel=1e-12)
+            np.testing.assert_allclose(found[0]["w"], expected[1][0]["w"], rtol=1e-12)
+            np.testing.assert_allclose(found[0]["b"][0], expected[1][0]["b"][0], rtol=1e-12)
+            np.testing.assert_allclose(found[1], expected[1][1], rtol=1e-12)
+        assert call(*given)["rows"].tolist() == [1, 1, 1]
+
+
+def test_batches_and_higher_orders_in_jax(jax):
+    call = to_jax(lambda x: np.sum(np.sin(x) ** 2))
+    x = jax.numpy.array(X)
+    slopes = jax.vmap(jax.grad(call))(x)
+    np.testing.assert_allclose(slopes, np.sin(2 * X), rtol=1e-12)
+    wave = to_jax(lambda x: np.exp(2 * x))
+    assert float(jax.grad(jax.grad(jax.grad(wave)))(0.3)) == pytest.approx(8 * np.exp(0.6), rel=1e-12)
+
+
+def test_complex_numbers_in_jax(jax):
+    z = jax.numpy.array([1 + 2j, -0.5j])
+
+    def loss(f):
+        return lambda z: jax.numpy.sum(jax.numpy.abs(f(z)) ** 2)
+
+    theirs = jax.grad(loss(lambda z: jax.numpy.exp(z) * z))(z)
+    ours = jax.grad(loss(to_jax(lambda z: np.exp(z) * z)))(z)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_shapes_that_ones_do_not_tell(jax):
+    def picky(x):
+        if np.sum(x) > 2:
+            raise ValueError("too large")
+        return x * 2
+
+    x = jax.numpy.array([0.1, 0.2, 0.3])
+    with pytest.raises(errors.UnsupportedError, match=r"too large.*Pass like="):
+        to_jax(picky)(x)
+    np.testing.assert_allclose(to_jax(picky, like=x)(x), [0.2, 0.4, 0.6])
