@@ -30,22 +30,30 @@ sum trimmed unique unravel_index var
 """
 """Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
-angle apply arccos arccosh arcsin arcsinh arctan2 arctanh beta beta_by_parameters betainc betaincc
-betainccinv betaincinv betaln binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p
-cbrt cholesky cholesky_pullback cofactors cosh cosm1 cumprod dawsn det eigenvalues eigenvectors eigvals
-eigvalsh elu elu_slope entr erfc erfcinv erfcx erfi erfinv exp1 exp10 exp2 expi expit expm expm1 exprel
-exprel_derivative float_power gamma gamma_by_parameter gammainc gammaincc gammainccinv gammaincinv gammaln
-gelu gelu_slope gelu_tanh geomspace hardswish hardswish_slope hazard huber huber_loss huber_loss_slope hypot
-i0 i0e i1 i1e independent interp interpolation inv inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero
-iv ive j0 j1 jv jve k0 k0e k1 k1e kl_div kn kv kve left_singular_vectors log10 log1p log2 log_expit log_ndtr
-log_odds_against logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logsigmoid
-logsigmoid_slope lstsq median mish mish_slope multigammaln nanmedian nanpercentile nanquantile nanstd nanvar
-ndtr ndtri ndtri_exp negative_entropy norm over percentile pinv poch polygamma polyval prelu prod
-pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma riemann_zeta
-right_singular_vectors rms_normalized rms_normalized_scale sign sign_of_slogdet silu silu_slope sinc
-singular_values sinh softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum
-softmax_excess softsign softsign_slope solve_triangular standardized standardized_scale std stdtr stdtrit
-student_by_df svdvals vander var vonmises_ppf xlog1py xlogy y0 y1 yn yv yve zeta
+agm airy_ai airy_aip airy_bi airy_bip angle apply arccos arccosh arcsin arcsinh arctan2 arctanh bei beip ber
+berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln binary_cross_entropy
+binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt chdtr chdtrc chdtri cholesky cholesky_pullback
+cofactors cosh cosm1 cumprod dawsn det eigenvalues eigenvectors eigvals eigvalsh ellipe ellipeinc ellipj_cn
+ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu elu_slope entr erfc erfcinv erfcx erfi erfinv
+eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite
+eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi
+eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn exprel exprel_derivative fdtr fdtrc fdtri
+float_power fresnel_c fresnel_s gamma gamma_by_parameter gammainc gammaincc gammainccinv gammaincinv gammaln
+gdtr gdtrc gdtrix gelu gelu_slope gelu_tanh geomspace hankel1 hankel1e hankel2 hankel2e hardswish
+hardswish_slope hazard huber huber_loss huber_loss_slope hyp0f1 hyp1f1 hyp2f1 hyperu hypot i0 i0e i1 i1e
+independent interp interpolation inv inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero iti0k0_ii0
+iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 itmodstruve0 itstruve0 iv ive j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp
+kl_div kn kv kve lambertw left_singular_vectors log10 log1p log2 log_expit log_ndtr log_odds_against
+logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logsigmoid logsigmoid_slope lstsq median
+mish mish_slope modstruve multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc ndtr
+ndtri ndtri_exp negative_entropy norm over owens_t pdtr pdtrc pdtri percentile pinv poch polygamma polyval
+powm1 prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma riemann_zeta
+right_singular_vectors rms_normalized rms_normalized_scale shichi_chi shichi_shi sici_ci sici_si sign
+sign_of_slogdet silu silu_slope sinc singular_values sinh softmax_cross_entropy_mean
+softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_triangular
+spence spherical_in spherical_jn spherical_kn spherical_yn standardized standardized_scale std stdtr stdtrit
+struve student_by_df svdvals vander var vonmises_ppf wofz wrightomega xlog1py xlogy y0 y1 yn yv yve zeta
+zetac
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -58,9 +66,12 @@ intersect1d nonzero of_conjugates residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-apply argpartition beta_by_parameters betainc betaincc betainccinv betaincinv eig eig_like eigvals
-exprel_derivative gamma_by_parameter hashing_order inverse_of_basis linspace norm of_conjugates student_by_df
-vonmises_ppf
+airy_ai airy_aip airy_bi airy_bip apply argpartition beta_by_parameters betainc betaincc betainccinv
+betaincinv eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer eval_genlaguerre
+eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fresnel_c
+fresnel_s gamma_by_parameter gdtr gdtrc gdtrix hashing_order hyp1f1 hyp2f1 hyperu inverse_of_basis
+iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace nbdtr nbdtrc norm of_conjugates shichi_chi
+shichi_shi sici_ci sici_si spherical_in spherical_jn spherical_kn spherical_yn student_by_df vonmises_ppf
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """

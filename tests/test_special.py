@@ -17,6 +17,7 @@ from tape.ops.special.scipy_ufuncs import DECLARED, ufunc_named
 from tests.naive_program import compiled_for, program_of
 from tests.op_table.special import CASES
 from tests.oracles import assert_close, assert_same, derivative, difference, jvp, record, vjp
+from tests.test_lowering import WITHOUT_INSTRUCTIONS
 from tests.tiers import some
 
 ops = tape.ops.special
@@ -341,8 +342,8 @@ def test_every_ufunc_finds_its_operation():
 def test_ufuncs_without_a_rule_and_arrays_to_write_to_are_refused():
     with tape.Trace() as trace:
         x = trace.param([0.5])
-        with pytest.raises(errors.UnsupportedError, match=r"scipy\.special\.ellipj"):
-            special.ellipj(x, 0.5)
+        with pytest.raises(errors.UnsupportedError, match=r"scipy\.special\.mathieu_a"):
+            special.mathieu_a(x, 0.5)
         with pytest.raises(errors.InPlaceError, match="gammaln"):
             special.gammaln(x, out=np.ones(1))
 
@@ -356,10 +357,7 @@ def test_float16_and_whole_orders_do_not_widen():
 
 # ---- programs ------------------------------------------------------------------------------------
 
-CALLED = {
-    "beta_by_parameters", "betainc", "betaincc", "betainccinv", "betaincinv", "erf", "exprel_derivative",
-    "gamma_by_parameter", "student_by_df",
-}  # fmt: skip
+CALLED = WITHOUT_INSTRUCTIONS | {"erf"}
 """What has no loop of two operands at most."""
 
 

@@ -18,21 +18,28 @@ unit = _domain(lambda rng, s: rng.uniform(0.2, 0.8, s))
 middle = _domain(lambda rng, s: rng.uniform(0.35, 0.65, s))
 twice = _domain(lambda rng, s: rng.uniform(0.4, 1.6, s))
 past_one = _domain(lambda rng, s: rng.uniform(1.6, 3, s))
+minus_unit = _domain(lambda rng, s: rng.uniform(-0.8, -0.2, s))
 below_zero = _domain(lambda rng, s: rng.uniform(-3, -0.6, s))
 between_poles = _domain(lambda rng, s: rng.uniform(-0.6, -0.4, s))
 off_axes = _domain(lambda rng, s: rng.uniform(0.5, 1.5, s) + 1j * rng.uniform(0.5, 1.5, s))
 orders = _domain(lambda rng, s: rng.integers(0, 4, s))
 
 
-def f(name: str, *before: Any) -> Any:
-    """A function of `scipy.special`, with numbers in front."""
-    return lambda ns, *args: getattr(ns.special, name)(*before, *args)
+def f(name: str, *before: Any, after: tuple[Any, ...] = ()) -> Any:
+    """A function of `scipy.special`, with numbers in front and behind."""
+    return lambda ns, *args: getattr(ns.special, name)(*before, *args, *after)
 
 
-def cases(name: str, shapes: list[Any], domains: tuple[Domain, ...], *before: Any) -> list[Case]:
+def cases(
+    name: str, shapes: list[Any], domains: tuple[Domain, ...], *before: Any, after: tuple[Any, ...] = ()
+) -> list[Case]:
     title = " ".join([f"special.{name}", *map(str, before)])
     return [
-        Case(f"{title} {joined(s)}", f(name, *before), *(d(*t) for d, t in zip(domains, s, strict=True)))
+        Case(
+            f"{title} {joined(s)}",
+            f(name, *before, after=after),
+            *(d(*t) for d, t in zip(domains, s, strict=True)),
+        )
         for s in shapes
     ]
 
@@ -45,9 +52,14 @@ ONE: dict[str, Domain] = {
     "k0": positive, "k0e": positive, "k1": positive, "k1e": positive, "log1p": positive,
     "log_expit": real, "log_ndtr": real, "loggamma": positive, "logit": unit, "ndtr": real,
     "ndtri": unit, "ndtri_exp": below_zero, "rgamma": positive, "y0": positive, "y1": positive,
-    "zeta": past_one,
+    "zeta": past_one, "bei": positive, "beip": positive, "ber": positive, "berp": positive, "ellipe": unit,
+    "ellipk": unit, "ellipkm1": unit, "itmodstruve0": positive, "itstruve0": positive, "kei": positive,
+    "keip": positive, "ker": positive, "kerp": positive, "spence": positive, "wrightomega": real,
+    "zetac": past_one,
 }  # fmt: skip
 TWO: dict[str, tuple[Domain, Domain]] = {
+    "agm": (positive, past_one), "chdtr": (past_one, positive), "chdtrc": (past_one, positive),
+    "chdtri": (past_one, middle), "owens_t": (real, real), "powm1": (positive, real),
     "beta": (positive, positive), "betaln": (positive, positive), "binom": (past_one, unit),
     "gammainc": (past_one, positive), "gammaincc": (past_one, positive), "gammaincinv": (past_one, middle),
     "gammainccinv": (past_one, middle), "stdtr": (past_one, real), "stdtrit": (past_one, middle),
@@ -56,19 +68,38 @@ TWO: dict[str, tuple[Domain, Domain]] = {
     "pseudo_huber": (positive, real), "rel_entr": (positive, positive), "xlog1py": (real, positive),
     "xlogy": (real, positive), "zeta": (past_one, positive),
 }  # fmt: skip
+THREE: dict[str, tuple[Domain, Domain, Domain]] = {
+    "fdtr": (past_one, past_one, positive), "fdtrc": (past_one, past_one, positive),
+    "fdtri": (past_one, past_one, middle), "gdtr": (positive, past_one, positive),
+    "gdtrc": (positive, past_one, positive), "gdtrix": (positive, past_one, middle),
+}  # fmt: skip
+LAST: dict[str, tuple[tuple[Any, ...], Domain]] = {
+    "nbdtr": ((2, 5), unit),
+    "nbdtrc": ((2, 5), unit), "eval_gegenbauer": ((3, 1.5), real), "eval_genlaguerre": ((3, 1.5), real),
+    "eval_jacobi": ((3, 0.5, 1.5), real), "eval_sh_jacobi": ((3, 2.5, 1.5), real),
+    "hyp1f1": ((0.5, 1.5), real), "hyp2f1": ((0.5, 1.5, 2.5), minus_unit), "hyperu": ((0.5, 1.5), positive),
+}  # fmt: skip
+"""Numbers in front, and the domain of the last argument, which alone is differentiated."""
 ORDERED: dict[str, tuple[Any, Domain]] = {
     "gammainc": (1.5, positive), "iv": (0.5, positive), "ive": (1.5, positive), "jn": (2, real),
     "jv": (1.5, positive), "jve": (1.5, positive), "kn": (2, positive), "kv": (1.5, positive),
+    "eval_chebyc": (3, real), "eval_chebys": (3, real), "eval_chebyt": (3, real), "eval_chebyu": (3, real),
+    "eval_hermite": (3, real), "eval_hermitenorm": (3, real), "eval_laguerre": (3, real),
+    "eval_legendre": (3, real), "eval_sh_chebyt": (3, unit), "eval_sh_chebyu": (3, unit),
+    "eval_sh_legendre": (3, unit), "expn": (2, positive), "hyp0f1": (1.5, real), "modstruve": (1.5, positive),
+    "pdtr": (2, positive), "pdtrc": (2, positive), "pdtri": (2, middle), "struve": (1.5, positive),
     "kve": (0.5, positive), "polygamma": (1, positive), "yn": (2, positive), "yv": (1.5, positive),
     "yve": (1.5, positive),
 }  # fmt: skip
 COMPLEX: dict[str, Domain] = {
     "dawsn": complexes, "digamma": upper, "erfc": complexes, "erfcx": complexes, "erfi": complexes,
     "exp1": upper, "expi": upper, "expm1": complexes, "gamma": upper, "log1p": upper,
-    "log_ndtr": complexes, "loggamma": upper, "ndtr": complexes, "rgamma": complexes,
+    "log_ndtr": complexes, "loggamma": upper, "ndtr": complexes, "rgamma": complexes, "spence": upper,
+    "lambertw": upper, "wofz": upper, "wrightomega": complexes,
 }  # fmt: skip
 COMPLEX_ORDERED: dict[str, Any] = {
-    "iv": 0.5, "ive": 0.5, "jv": 1.5, "jve": 1.5, "kv": 0.5, "kve": 0.5, "yv": 0.5, "yve": 0.5,
+    "hankel1": 0.5, "hankel1e": 0.5, "hankel2": 0.5, "hankel2e": 0.5, "iv": 0.5,
+    "ive": 0.5, "jv": 1.5, "jve": 1.5, "kv": 0.5, "kve": 0.5, "yv": 0.5, "yve": 0.5,
 }  # fmt: skip
 
 
@@ -76,7 +107,47 @@ SINGLES = [((),), ((2, 3),), ((0, 3),)]
 PAIRS = [((), ()), ((2, 3), (3,)), ((0, 3), (1,))]
 TRIPLES = [((), (), ()), ((2, 1), (3,), (2, 3)), ((0, 3), (1,), ())]
 
+SEVERAL: dict[str, tuple[int, Domain]] = {
+    "airy": (4, real), "fresnel": (2, real), "iti0k0": (2, positive),
+    "itj0y0": (2, positive), "shichi": (2, positive), "sici": (2, positive),
+}  # fmt: skip
+"""Functions of several results, and how many."""
+
+
+def of_several(name: str, k: int, *after: Any) -> Any:
+    return lambda ns, x: getattr(ns.special, name)(x, *after)[k]
+
+
 CASES = [
+    *(
+        Case(f"special.{name} {k}", of_several(name, k), domain(3))
+        for name, (count, domain) in SEVERAL.items()
+        for k in range(count)
+    ),
+    *(Case(f"special.ellipj {k}", of_several("ellipj", k, 0.4), real(2, 3)) for k in range(4)),
+    *(
+        c
+        for op, domains in THREE.items()
+        for c in cases(op, [((), (), ()), ((2, 1), (3,), (2, 3))], domains)
+    ),
+    *(
+        c
+        for op, (before, domain) in LAST.items()
+        for c in cases(op, [((),), ((2, 3),)], (domain,), *before)
+    ),
+    *(
+        c
+        for kind in "jyik"
+        for n in (0, 2)
+        for c in cases(f"spherical_{kind}n", [((),), ((2, 3),)], (positive,), n)
+    ),
+    *cases("lambertw", [((),), ((2, 3),)], (positive,)),
+    *cases("ellipkinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),
+    *cases("ellipeinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),
+    *(
+        Case(f"special.{op} ints", f(op), orders(2, 1), unit(3))
+        for op in ("eval_legendre", "eval_chebyt", "eval_hermite", "expn")
+    ),
     *(c for op, domain in ONE.items() for c in cases(op, SINGLES, (domain,))),
     *(c for op, domains in TWO.items() for c in cases(op, PAIRS, domains)),
     *(c for op, (order, domain) in ORDERED.items() for c in cases(op, SINGLES, (domain,), order)),

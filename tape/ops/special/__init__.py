@@ -14,20 +14,34 @@ from tape.ops.elementwise.elementary import softplus
 from tape.ops.reduction.softmax import log_softmax as _log_softmax
 from tape.ops.reduction.softmax import logsumexp
 from tape.ops.reduction.softmax import softmax as _softmax
+from tape.ops.special.airy import *  # noqa: F403
+from tape.ops.special.airy import __all__ as _airy
 from tape.ops.special.bessel import *  # noqa: F403
 from tape.ops.special.bessel import __all__ as _bessel
+from tape.ops.special.elliptic import *  # noqa: F403
+from tape.ops.special.elliptic import __all__ as _elliptic
 from tape.ops.special.exponential import *  # noqa: F403
 from tape.ops.special.exponential import __all__ as _exponential
 from tape.ops.special.gammas import *  # noqa: F403
 from tape.ops.special.gammas import __all__ as _gamma
+from tape.ops.special.hypergeometric import *  # noqa: F403
+from tape.ops.special.hypergeometric import __all__ as _hypergeometric
 from tape.ops.special.incomplete import *  # noqa: F403
 from tape.ops.special.incomplete import __all__ as _incomplete
+from tape.ops.special.integrals import *  # noqa: F403
+from tape.ops.special.integrals import __all__ as _integrals
 from tape.ops.special.losses import *  # noqa: F403
 from tape.ops.special.losses import __all__ as _losses
 from tape.ops.special.normal import *  # noqa: F403
 from tape.ops.special.normal import __all__ as _normal
+from tape.ops.special.orthogonal import *  # noqa: F403
+from tape.ops.special.orthogonal import __all__ as _orthogonal
 from tape.ops.special.polygammas import digamma, polygamma, psi
+from tape.ops.special.probabilities import *  # noqa: F403
+from tape.ops.special.probabilities import __all__ as _probabilities
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
+from tape.ops.special.spherical import *  # noqa: F403
+from tape.ops.special.spherical import __all__ as _spherical
 from tape.ops.special.student import *  # noqa: F403
 from tape.ops.special.student import __all__ as _student
 from tape.ops.special.windows import sinc
@@ -50,8 +64,15 @@ __all__ = [
     *_gamma,
     *_incomplete,
     *_losses,
+    *_probabilities,
+    *_orthogonal,
+    *_integrals,
+    *_hypergeometric,
+    *_elliptic,
+    *_airy,
     *_normal,
     *_student,
+    *_spherical,
 ]
 
 declare_samples("tape.ops.special.log_softmax, tape.ops.special.softmax(x, axis=1)")

@@ -157,7 +157,7 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
 
 
 @cache
-def _beta_by(order_a: int, order_b: int) -> Operation:
+def beta_by(order_a: int, order_b: int) -> Operation:
     """Return the operation that is the derivative of `betainc` by a and b, of these orders."""
 
     def by_x(d: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
@@ -176,8 +176,8 @@ def _beta_by(order_a: int, order_b: int) -> Operation:
 
     return elementwise(
         lambda a, b, x: _of_width(by_beta_parameters(order_a, order_b, a, b, x), a, b, x),
-        lambda d, out, a, b, x: d * _beta_by(order_a + 1, order_b)(a, b, x),
-        lambda d, out, a, b, x: d * _beta_by(order_a, order_b + 1)(a, b, x),
+        lambda d, out, a, b, x: d * beta_by(order_a + 1, order_b)(a, b, x),
+        lambda d, out, a, b, x: d * beta_by(order_a, order_b + 1)(a, b, x),
         by_x,
         name="beta_by_parameters",
         doc=f"The derivative of `betainc`, {order_a} times by a and {order_b} times by b.",
@@ -187,25 +187,25 @@ def _beta_by(order_a: int, order_b: int) -> Operation:
 betainc = scipy_ufunc(
     "betainc",
     "The regularised incomplete beta function of a, b and x.",
-    lambda d, out, a, b, x: d * _beta_by(1, 0)(a, b, x),
-    lambda d, out, a, b, x: d * _beta_by(0, 1)(a, b, x),
+    lambda d, out, a, b, x: d * beta_by(1, 0)(a, b, x),
+    lambda d, out, a, b, x: d * beta_by(0, 1)(a, b, x),
     lambda d, out, a, b, x: d * valid(out, beta_density(a, b, x)),
 )
 betaincc = scipy_ufunc(
     "betaincc",
     "One less `betainc`, of a, b and x.",
-    lambda d, out, a, b, x: -(d * _beta_by(1, 0)(a, b, x)),
-    lambda d, out, a, b, x: -(d * _beta_by(0, 1)(a, b, x)),
+    lambda d, out, a, b, x: -(d * beta_by(1, 0)(a, b, x)),
+    lambda d, out, a, b, x: -(d * beta_by(0, 1)(a, b, x)),
     lambda d, out, a, b, x: -(d * valid(out, beta_density(a, b, x))),
 )
 
 
 def _beta_quantile_by_a(d: Any, out: Any, a: Any, b: Any, y: Any) -> Any:
-    return -(d * _ratio(_beta_by(1, 0)(a, b, out), beta_density(a, b, out)))
+    return -(d * _ratio(beta_by(1, 0)(a, b, out), beta_density(a, b, out)))
 
 
 def _beta_quantile_by_b(d: Any, out: Any, a: Any, b: Any, y: Any) -> Any:
-    return -(d * _ratio(_beta_by(0, 1)(a, b, out), beta_density(a, b, out)))
+    return -(d * _ratio(beta_by(0, 1)(a, b, out), beta_density(a, b, out)))
 
 
 betaincinv = scipy_ufunc(

@@ -16,13 +16,17 @@ import numpy as np
 from tape.core.elementwise import elementwise
 from tape.core.node import Handle
 from tape.core.table import LATE, OPERATIONS
-from tape.errors import UnsupportedError
+from tape.errors import OptionError, UnsupportedError
 
 PREFIX = "special."
 """The prefix of these ufuncs' names where NumPy's are listed too."""
 
+Function = Callable[..., Any]
+
 DECLARED: dict[str, Any] = {}
 """The operations, by the name of SciPy's ufunc."""
+_SEVERAL: dict[str, Function] = {}
+"""Functions of several results, each an operation of its own, by the name of SciPy's ufunc."""
 
 
 def scipy_ufunc(
@@ -31,6 +35,7 @@ def scipy_ufunc(
     *partials: Callable[..., Any] | None,
     jvp: Callable[..., Any] | None = None,
     taylor: Callable[..., Any] | None = None,
+    is_whole: bool = False,
 ) -> Callable[..., Any]:
     """Declare an elementwise operation that is a ufunc of `scipy.special`, with one result.
 
@@ -48,6 +53,8 @@ def scipy_ufunc(
         complex numbers that are not holomorphic.
     taylor : callable, optional
         Same as for `tape.Op`.
+    is_whole : bool
+        Whether the ufunc takes only integers as its first operand: floats that are whole are converted.
 
     Returns
     -------
@@ -63,15 +70,22 @@ def scipy_ufunc(
     """
 
     def forward(*operands: Any) -> Any:
-        return narrowed(ufunc_named(name)(*operands), operands)
+        given = (_whole(operands[0], name), *operands[1:]) if is_whole else operands
+        return narrowed(ufunc_named(name)(*given), operands)
 
     def lower(b: Any, *operands: Any) -> Any:
         out = b.elementwise(PREFIX + name, *operands)
         floats = {x.dtype for x in operands if getattr(x, "dtype", np.dtype(int)).kind == "f"}
         return b.cast(out, np.float32) if floats == {np.dtype(np.float32)} else out
 
+    has_loop = len(partials) <= 2 and not is_whole
     function: Any = elementwise(
-        forward, *partials, taylor=taylor, lower=lower if len(partials) <= 2 else None, name=name, doc=doc
+        forward,
+        *partials,
+        taylor=taylor,
+        lower=lower if has_loop else None,
+        name=name,
+        doc=doc,
     )
     if jvp is not None:
         function.op.jvp = [*partials[:-1], jvp]
@@ -80,6 +94,62 @@ def scipy_ufunc(
         function = _of_constants(function, name, constants)
     DECLARED[name] = function
     return function
+
+
+def _whole(n: Any, name: str) -> Any:
+    if np.result_type(n).kind != "f":
+        return n
+    if not np.all(n == np.rint(n)):
+        raise OptionError(f"{name}: an order is no whole number. Pass integers")
+    return np.asarray(n).astype(np.int64)[()]
+
+
+def component(name: str, k: int, result: str, *partials: Function | None) -> Function:
+    """Declare an elementwise operation that is one result of a ufunc of `scipy.special` with several.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ufunc.
+    k : int
+        Which result.
+    result : str
+        Name of that result.
+    *partials : callable or None
+        As for `tape.core.elementwise.elementwise`.
+
+    Returns
+    -------
+    callable
+        A function of the operands of the ufunc.
+
+    Examples
+    --------
+    >>> from tape.ops.elementwise.elementary import cos
+    >>> from tape.ops.special.scipy_ufuncs import component
+    >>> cosine_integral = component("sici", 1, "ci", lambda d, out, x: d * cos(x) / x)
+    >>> round(float(cosine_integral(1.0)), 6)
+    0.337404
+    """
+    return elementwise(
+        lambda *operands: narrowed(ufunc_named(name)(*operands)[k], operands),
+        *partials,
+        name=f"{name}_{result}",
+        doc=f"The result {result} of {name}.",
+    )
+
+
+def declare_several(name: str, function: Function) -> None:
+    """Declare the function that runs when a ufunc of several results is given a Var.
+
+    Examples
+    --------
+    >>> from scipy import special
+    >>> from tape.ops.special.scipy_ufuncs import counterpart
+    >>> counterpart(special.sici).__name__
+    'sici'
+    """
+    _SEVERAL[name] = function
 
 
 def ufunc_named(name: str) -> np.ufunc:
@@ -122,7 +192,8 @@ def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     global _connected
     if not _connected and "scipy.special" in sys.modules:
         _connected = True
-        OPERATIONS.update({ufunc_named(name): function for name, function in DECLARED.items()})
+        known = {**DECLARED, **_SEVERAL}
+        OPERATIONS.update({ufunc_named(name): function for name, function in known.items()})
     return OPERATIONS.get(ufunc)
 
 
@@ -135,7 +206,10 @@ def narrowed(out: Any, operands: Any) -> Any:
     if out.dtype in dtypes:
         return out
     floats = [dtype for dtype in dtypes if dtype.kind in "fc"]
-    return out.astype(np.result_type(*floats)) if floats else out
+    if not floats:
+        return out
+    width = np.result_type(*floats)
+    return out.astype(np.result_type(width, np.complex64) if out.dtype.kind == "c" else width)
 
 
 def refuse_derivative(operand: Any, what: str, advice: str) -> None:
@@ -154,7 +228,7 @@ def refuse_derivative(operand: Any, what: str, advice: str) -> None:
         operand = operand.node.value
 
 
-_ORDINALS = ("first", "second", "third")
+_ORDINALS = ("first", "second", "third", "fourth")
 
 
 def _of_constants(function: Any, name: str, constants: list[int]) -> Callable[..., Any]:

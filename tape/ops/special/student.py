@@ -50,7 +50,7 @@ def digamma_step(x: Any) -> Any:
     --------
     >>> from tape.ops.special.student import digamma_step
     >>> round(float(digamma_step(0.5)), 12)  # 2 log(2)
-    1.386294361120
+    1.38629436112
     """
     is_large = x > _LARGE
     small, large = where(is_large, 1.0, x), where(is_large, x, _LARGE)

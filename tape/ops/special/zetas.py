@@ -44,7 +44,7 @@ _hurwitz: Callable[..., Any] = scipy_ufunc(
 )
 
 
-def _riemann_slope(x: Any) -> Any:
+def riemann_slope(x: Any) -> Any:
     """Return the slope; left of 0 by reflection, ``zeta(1 - x)`` and the factors of DLMF 25.4.1."""
     is_left = real(x) < 0
     left, right = where(is_left, x, -1.0), where(is_left, 2.0, x)
@@ -57,7 +57,7 @@ def _riemann_slope(x: Any) -> Any:
 
 
 _riemann: Callable[..., Any] = scipy_ufunc(
-    "riemann_zeta", "Riemann's zeta function.", lambda d, out, x: d * _riemann_slope(x)
+    "riemann_zeta", "Riemann's zeta function.", lambda d, out, x: d * riemann_slope(x)
 )
 
 

@@ -45,7 +45,7 @@ def by_beta_parameters(order_a: int, order_b: int, a: Any, b: Any, x: Any) -> An
     --------
     >>> from tape.ops.special.by_parameters import by_beta_parameters
     >>> by_beta_parameters(1, 0, 1.0, 1.0, 0.5).round(12)  # of x**a, 0.5 * log(0.5)
-    array(-0.34657359028)
+    np.float64(-0.34657359028)
     """
     return in_blocks(lambda a, b, x: _beta_block(order_a, order_b, a, b, x), a, b, x)
 

@@ -41,7 +41,7 @@ def by_gamma_parameter(order: int, a: Any, x: Any) -> Any:
     --------
     >>> from tape.ops.special.by_parameters import by_gamma_parameter
     >>> by_gamma_parameter(1, 2.0, 1.0).round(12)
-    array(-0.276196045703)
+    np.float64(-0.276196045703)
     """
     return in_blocks(lambda a, x: _gamma_block(order, a, x), a, x)
 

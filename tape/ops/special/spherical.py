@@ -1,0 +1,100 @@
+"""Spherical Bessel functions, by the argument (DLMF 10.51), and Lambert's W function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tape.core.elementwise import elementwise
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.selection import where
+from tape.ops.special.scipy_ufuncs import (
+    Function,
+    declare_several,
+    narrowed,
+    refuse_derivative,
+    scipy_ufunc,
+    ufunc_named,
+)
+
+__all__ = ["lambertw", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
+
+declare_samples(
+    "tape.ops.special.spherical_in, tape.ops.special.spherical_jn, tape.ops.special.spherical_kn, "
+    "tape.ops.special.spherical_yn(2, x)",
+    "tape.ops.special.lambertw(x)",
+)
+
+
+def _spherical(name: str, kind: str, below: int, above: int) -> Function:
+    """Declare a function of whole order n: ``(2 n + 1) f' = below n f_(n - 1) + above (n + 1) f_(n + 1)``."""
+    found: list[Function] = []
+
+    def slope(n: Any, z: Any) -> Any:
+        (function,) = found
+        is_first = n == 0
+        lower = n * function(where(is_first, 1, n) - 1, z)
+        return (below * lower + above * (n + 1) * function(n + 1, z)) / (2 * n + 1)
+
+    function = scipy_ufunc(
+        name,
+        f"The {kind} spherical Bessel function of whole order n, differentiable by z.",
+        None,
+        lambda d, out, n, z: d * slope(n, z),
+        is_whole=True,
+    )
+    found.append(function)
+    return function
+
+
+spherical_jn = _spherical("spherical_jn", "first", 1, -1)
+spherical_yn = _spherical("spherical_yn", "second", 1, -1)
+spherical_in = _spherical("spherical_in", "first modified", 1, 1)
+spherical_kn = _spherical("spherical_kn", "second modified", -1, -1)
+
+_lambertw = elementwise(
+    lambda z, k, tol: narrowed(ufunc_named("lambertw")(z, k, tol), (z,)),
+    lambda d, out, z, k, tol: d * (exp(-out) / (1 + out)),
+    None,
+    None,
+    name="lambertw",
+    doc="A branch of Lambert's W function, of z, k and tol.",
+)
+
+
+def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
+    """A branch of Lambert's W function: the w for which ``w exp(w)`` is z.
+
+    Parameters
+    ----------
+    z : array_like or Var
+        Any shape.
+    k : array_like of int
+        Which branch.
+    tol : float
+        How exact it is.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.complexfloating or Var
+        Complex.
+
+    Raises
+    ------
+    UnsupportedError
+        If ``k`` or ``tol`` is a Var that carries a derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> (slope,) = tr.backward_param_grads(np.real(tape.ops.special.lambertw(tr.param(np.e))))
+    >>> round(float(slope), 12) == round(0.5 / np.e, 12)
+    True
+    """
+    for operand in (k, tol):
+        refuse_derivative(operand, "lambertw by its branch or tolerance", "Pass a number there")
+    return _lambertw(z, k, tol)
+
+
+declare_several("lambertw", lambertw)

@@ -1,0 +1,53 @@
+"""Functions of SciPy that run as they are on arrays, and are written with operations for Vars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import special
+
+from tape.core.node import Handle
+from tape.numpy._conversion import holds_vars
+from tape.ops.special.scipy_ufuncs import narrowed
+
+__all__ = ["for_vars"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def for_vars(function: F) -> F:
+    """Make a function of Vars SciPy's function of its name on everything else; floats keep their width.
+
+    Parameters
+    ----------
+    function : callable
+        Named as SciPy's, with the same arguments.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> from tape.scipy.special._calls import for_vars
+    >>> @for_vars
+    ... def comb(N, k):
+    ...     raise NotImplementedError
+    >>> float(comb(5, 2))
+    10.0
+    """
+    original = getattr(special, function.__name__)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        is_ours = any(isinstance(x, Handle) or holds_vars(x) for x in given)
+        if is_ours:
+            return function(*args, **kwargs)
+        found = original(*args, **kwargs)
+        return narrowed(found, args) if isinstance(found, (np.ndarray, np.generic)) else found
+
+    return call  # type: ignore[return-value]

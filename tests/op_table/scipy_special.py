@@ -1,0 +1,63 @@
+"""Functions of `scipy.special` that SciPy writes in Python, and that `tape.scipy.special` writes for Vars."""
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+import tape
+from tests import naive
+from tests.op_table.case import Case, _domain, nonzero, positive, real
+
+past_three = _domain(lambda rng, s: rng.uniform(3.3, 4.7, s))
+below_zero = _domain(lambda rng, s: rng.uniform(-0.7, -0.3, s))
+past_one = _domain(lambda rng, s: rng.uniform(1.3, 2.7, s))
+
+
+def f(name: str, *before: Any, part: int | None = None, **options: Any) -> Any:
+    """A function with numbers in front and options behind; one of its results."""
+
+    def call(ns: Any, *args: Any) -> Any:
+        found = getattr(special if ns is naive else tape.scipy.special, name)(*before, *args, **options)
+        return found if part is None else found[part]
+
+    return call
+
+
+def case(name: str, *arguments: Any, before: tuple[Any, ...] = (), note: str = "", **options: Any) -> Case:
+    return Case(f"scipy.special.{name}{note}", f(name, *before, **options), *arguments)
+
+
+CASES = [
+    case("comb", past_three(2, 1), past_one(3)),
+    case("comb", past_three(3), before=(), note=" repetition", k=2, repetition=True),
+    case("perm", past_three(2, 1), past_one(3)),
+    case("factorial", past_one(2, 3)),
+    case(
+        "factorial", _domain(lambda rng, s: rng.uniform(-0.7, -0.3, s))(3), note=" complex", extend="complex"
+    ),
+    case("diric", nonzero(2, 3), n=5),
+    case("diric", nonzero(3), note=" even", n=4),
+    *(
+        case(name, positive(3), before=(1.5,), note=f" {n}", n=n)
+        for name in ("jvp", "yvp", "ivp", "kvp")
+        for n in (0, 1, 3)
+    ),
+    *(case(name, positive(3), before=(1,), note=" of real numbers") for name in ("h1vp", "h2vp")),
+    *(
+        case(f"spherical_{kind}n", positive(3), before=(n,), note=f" {n} {slope}", derivative=slope)
+        for kind in "jyik"
+        for n, slope in ((0, True), (2, False))
+    ),
+    case("lambertw", positive(3)),
+    Case(
+        "scipy.special.logsumexp weights",
+        lambda ns, a, b: f("logsumexp", axis=1, keepdims=True, b=b)(ns, a),
+        real(2, 3),
+        positive(3),
+    ),
+    case("softmax", real(2, 3), axis=1),
+    case("log_softmax", real(2, 3), axis=(0, 1)),
+    case("multigammaln", past_three(3), d=2),
+    case("polygamma", positive(2, 3), before=(np.array([0, 1, 2]),)),
+]
