@@ -14,9 +14,9 @@ from tape.scipy import optimize
 from tape.scipy.optimize import curve_fit, least_squares, minimize, root
 
 if TYPE_CHECKING:
-    from tape.scipy import integrate, interpolate, linalg, special, stats
+    from tape.scipy import integrate, interpolate, linalg, ndimage, special, stats
 
-_LATE = ("integrate", "interpolate", "linalg", "special", "stats")
+_LATE = ("integrate", "interpolate", "linalg", "ndimage", "special", "stats")
 
 __all__ = [
     "curve_fit",

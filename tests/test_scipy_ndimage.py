@@ -1,0 +1,165 @@
+"""Images beside SciPy's: all modes of extension, windows, orders; derivatives, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy import ndimage as original
+
+import tape
+from tape import errors
+from tape.scipy import ndimage
+from tests.op_table.scipy_ndimage import ALL
+from tests.oracles import assert_close
+from tests.scipy_checks import check_compiled, check_derivatives, check_value
+from tests.tiers import grid, some
+
+MODES = ["reflect", "mirror", "nearest", "constant", "wrap", "grid-mirror", "grid-constant", "grid-wrap"]
+SHAPES = [(5,), (4, 5), (3, 4, 5), (1,), (1, 4)]
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_value_is_that_of_scipy(case):
+    check_value(case)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_derivatives_are_differences_of_scipys_values(case):
+    check_derivatives(case)
+
+
+@pytest.mark.parametrize("case", some(ALL, every=2), ids=str)
+def test_compiled_is_eager(case):
+    check_compiled(case)
+
+
+def both(name, *args, **options):
+    """The results of both modules, as alike as their rounding."""
+    ours, theirs = (getattr(module, name)(*args, **options) for module in (ndimage, original))
+    assert ours.dtype == theirs.dtype
+    assert_close(ours, theirs, 1e-6 if ours.dtype == np.float32 else 1e-13)
+
+
+@grid(mode=MODES, shape=SHAPES, size=[1, 2, 3, 4, 7])
+def test_windows(mode, shape, size):
+    rng = np.random.default_rng(size)
+    x, w = rng.normal(size=shape), rng.normal(size=size)
+    for origin in range(-(size // 2), (size - 1) // 2 + 1):
+        both("correlate1d", x, w, 0, None, mode, 0.7, origin)
+        if -(size // 2) <= -origin - (1 - size % 2):
+            both("convolve1d", x, w, 0, None, mode, 0.7, origin)
+    window = rng.normal(size=(size, 3, 2)[: len(shape)])
+    for name in ("correlate", "convolve"):
+        both(name, x, window, None, mode, 0.7)
+        both(name, x.astype(np.float32), window, None, mode, 0.7)
+        both(name, x, w, None, mode, 0.7, axes=(x.ndim - 1,))
+    both("uniform_filter", x, size, None, mode, 0.7)
+
+
+@grid(mode=MODES, shape=SHAPES)
+def test_smoothing_and_differences(mode, shape):
+    x = np.random.default_rng(len(shape)).normal(size=shape)
+    sigma = [0.5, 1.2, 0.7][: x.ndim]
+    for order in range(4):
+        both("gaussian_filter", x, sigma, order, None, mode, 0.3)
+    both("gaussian_filter", x, 0.0, mode=mode)
+    for name in ("sobel", "prewitt"):
+        both(name, x, 0, None, mode, 0.3)
+    both("laplace", x, None, mode, 0.3)
+    for name in ("gaussian_laplace", "gaussian_gradient_magnitude"):
+        both(name, x, 0.8, None, mode, 0.3)
+
+
+@grid(mode=MODES, shape=SHAPES, order=range(6))
+@pytest.mark.filterwarnings("ignore:It is recommended")
+def test_between_pixels(mode, shape, order):
+    rng = np.random.default_rng(order)
+    x, d = rng.normal(size=shape), len(shape)
+    places = np.concatenate([rng.uniform(-12, 16, (d, 30)), rng.integers(-3, 6, (d, 10))], 1)
+    steps, matrix = rng.uniform(-3, 3, d), rng.normal(size=(d, d))
+    for prefilter in (True, False):
+        both("map_coordinates", x, places, None, order, mode, 0.7, prefilter)
+        both("shift", x, steps, None, order, mode, 0.7, prefilter)
+    for grid_mode in (True, False):
+        both("zoom", x, 1.7, None, order, mode, 0.7, grid_mode=grid_mode)
+    for m in (matrix, matrix[0], np.concatenate([matrix, steps[:, None]], 1)):
+        both("affine_transform", x, m, steps, None, None, order, mode, 0.7)
+    both("map_coordinates", x.astype(np.float32), places, None, order, mode, 0.7)
+    if order > 1:
+        both("spline_filter", x, order, mode=mode)
+
+
+# ---- derivatives -----------------------------------------------------------------------------------
+
+
+@grid(mode=MODES, order=[2, 3, 5], size=[1, 2, 5, 30])
+def test_reverse_mode_is_the_transpose_of_the_filter(mode, order, size):
+    """SciPy's filter for reflection is not symmetric when there are few pixels."""
+    f = lambda x: ndimage.shift(x, 0.3, order=order, mode=mode)  # noqa: E731
+    rng = np.random.default_rng(size)
+    x, t, g = rng.normal(size=(3, size))
+    _, pull = tape.vjp(f, x)
+    assert_close(np.sum(pull(g) * t), np.sum(g * tape.jvp(f, (x,), (t,))[1]), 1e-13)
+
+
+def test_the_nearest_pixel_does_not_move():
+    at = lambda c: np.sum(ndimage.map_coordinates(np.arange(5.0), c, order=0))  # noqa: E731
+    assert not tape.grad(at)(np.array([[1.2, 3.4]])).any()
+
+
+def test_a_flat_image_has_a_gradient_of_length_zero_and_no_derivative():
+    f = lambda x: np.sum(ndimage.gaussian_gradient_magnitude(x, 1.0))  # noqa: E731
+    assert not tape.grad(f)(np.zeros((4, 4))).any()
+
+
+def test_the_window_of_another_sigma_in_a_program():
+    f = lambda x, sigma: ndimage.gaussian_filter1d(x, sigma)  # noqa: E731
+    compiled, x = tape.compile(f), np.random.default_rng(0).normal(size=9)
+    for sigma in (0.3, 1.0, 2.2, 1.05):
+        assert_close(compiled(x, sigma), original.gaussian_filter1d(x, sigma), 1e-13)
+
+
+def test_images_in_batches():
+    x = np.random.default_rng(1).normal(size=(3, 4, 5))
+    for f in (ndimage.laplace, lambda x: ndimage.shift(x, 0.4, mode="mirror")):
+        assert_close(tape.vmap(f)(x), [f(image) for image in x], 1e-14)
+
+
+# ---- what is left to SciPy, and errors -------------------------------------------------------------
+
+
+def test_images_of_ints_and_outputs_are_scipys():
+    x = np.arange(12).reshape(3, 4)
+    np.testing.assert_array_equal(ndimage.uniform_filter(x, 2), original.uniform_filter(x, 2))
+    out = np.zeros((3, 4))
+    assert ndimage.sobel(x, output=out) is out
+    assert ndimage.label(x > 3)[1] == 1
+    with pytest.raises(errors.UnsupportedError, match="output"):
+        tape.grad(lambda x: np.sum(ndimage.sobel(x, output=out)))(out)
+    with pytest.raises(errors.UnsupportedError, match="median_filter.*gaussian_filter"):
+        tape.grad(lambda x: np.sum(ndimage.median_filter(x, 3)))(out)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda x: ndimage.correlate1d(x, np.ones(3), origin=2), errors.OptionError, "origin"),
+        (lambda x: ndimage.correlate(x, np.ones(3)), errors.ShapeError, "axis for each"),
+        (lambda x: ndimage.sobel(x, 5), errors.ShapeError, "no axis 5"),
+        (lambda x: ndimage.sobel(x, mode="far"), errors.OptionError, "mode"),
+        (lambda x: ndimage.gaussian_filter(x, [1.0, 2.0, 3.0]), errors.ShapeError, "3 elements for 2 axes"),
+        (lambda x: ndimage.map_coordinates(x, np.ones((3, 2))), errors.ShapeError, "coordinates"),
+        (lambda x: ndimage.shift(x, 1.0, order=6), errors.OptionError, "order"),
+        (lambda x: ndimage.affine_transform(x, np.ones((3, 2))), errors.ShapeError, "matrix"),
+    ],
+)
+def test_errors_say_what_to_do(call, kind, message):
+    x = np.ones((4, 4))
+    with pytest.raises(kind, match=message):
+        call(x)
+    with pytest.raises(kind, match=message):
+        tape.grad(lambda x: np.sum(call(x)))(x)
+
+
+def test_windows_of_different_sizes_in_a_batch_are_refused():
+    x = np.ones((4, 4))
+    with pytest.raises(errors.UnsupportedError, match="radius"):
+        tape.vmap(lambda s: ndimage.gaussian_filter(x, s))(np.array([1.0, 2.0]))
