@@ -298,7 +298,7 @@ def test_gumbel_softmax_is_a_relaxed_choice():
     np.testing.assert_allclose(hard.mean(0), [0.2, 0.3, 0.5], atol=0.02)
 
 
-# ---- what varies: dtypes, errors, copies, threads -------------------------------------------------------------
+# ---- what varies: dtypes, errors, copies, threads ----
 
 
 def test_dtype():

@@ -234,7 +234,10 @@ def _numbers(
     except NUMPY_ERRORS as error:
         if isinstance(error, errors.TapeError):
             raise
-        raise errors.explain(method, operands, error) from error
+        kind = errors.OptionError if isinstance(error, ValueError) else errors.DTypeError
+        raise kind(
+            f"{method}({errors.describe_all(given)}): {error}. Give parameters as numpy.random.Generator takes them"
+        ) from error
     return out if isinstance(out, np.ndarray) else np.asarray(out)[()]
 
 
