@@ -81,7 +81,10 @@ def scan(rng):
             carry, ys = tape.scan(body, x, length=6)
             return np.sum(ys) + np.sum(carry * rng.random())
 
-        return tape.value_and_grad(loss)(x), tape.grad(lambda x: np.sum(tape.grad(loss)(x)))(x)
+        def curve(x):
+            return np.sum(tape.scan(lambda c, _: (c * x + rng.normal(x, x), None), x, length=3)[0])
+
+        return tape.value_and_grad(loss)(x), tape.grad(lambda x: np.sum(tape.grad(curve)(x)))(x)
 
     return f
 
@@ -176,7 +179,8 @@ def own_generator(rng):
     ("make", "programs"),
     [
         (mixture, 1), (branches, None), (derivatives, 1), (scan, 1), (nested_scans, 1), (no_steps, 1),
-        (mapped, 1), (while_loop, 1), (checkpoints, 1), (checkpointed_scan, 1), (examples, 1), (examples_in_loops, None),
+        (mapped, 1), (while_loop, 1), (checkpoints, 1), (checkpointed_scan, 1), (examples, 1),
+        (examples_in_loops, None),
         (unrolled, 1), (own_generator, 1),
     ],
 )  # fmt: skip

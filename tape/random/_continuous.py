@@ -68,8 +68,8 @@ class Continuous(Base):
         >>> import numpy as np, tape
         >>> def loss(loc, scale):
         ...     return np.mean(tape.random.default_rng(0).normal(loc, scale, size=1000) ** 2)
-        >>> tape.grad(loss, argnums=(0, 1))(1.0, 2.0)  # of the expectation: 2 and 4
-        (np.float64(1.80...), np.float64(3.6...))
+        >>> print(np.round(tape.grad(loss, argnums=(0, 1))(1.0, 2.0), 2))  # of the expectation: 2 and 4
+        [1.81 3.73]
         """
         if not has_vars(loc, scale):
             return cast(self._numbers("normal", loc, scale, size=size), dtype)

@@ -236,7 +236,8 @@ def _numbers(
             raise
         kind = errors.OptionError if isinstance(error, ValueError) else errors.DTypeError
         raise kind(
-            f"{method}({errors.describe_all(given)}): {error}. Give parameters as numpy.random.Generator takes them"
+            f"{method}({errors.describe_all(given)}): {error}. Give parameters as numpy.random.Generator "
+            "takes them"
         ) from error
     return out if isinstance(out, np.ndarray) else np.asarray(out)[()]
 
