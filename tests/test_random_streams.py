@@ -442,3 +442,55 @@ def test_custom_rules_may_draw():
     noisy.defvjp(lambda g, out, x: 2 * g)
     assert tape.value_and_grad(noisy)(1.0) == (1.0 + plain.normal(), 2.0)
     assert same_state(rng, plain)
+
+
+def test_a_function_that_draws_on_some_paths_only():
+    def f(x, is_training):
+        y = x * rng.normal(size=3) if is_training else x
+        return y + rng.random() if x > 1 else y
+
+    compiled, rng = tape.compile(f), default_rng(0)
+    plain = default_rng(0)
+    for x, is_training in ((0.5, False), (0.7, False), (2.0, False), (0.5, True), (0.6, False), (3.0, True)):
+        expected = x * plain.normal(size=3) if is_training else x
+        alike(compiled(x, is_training), expected + plain.random() if x > 1 else expected)
+    assert same_state(rng, plain)
+
+
+def test_ints_and_attributes():
+    compiled = tape.compile(
+        lambda n, rng: (rng.integers(n), rng.normal(n, 1.0), rng.random(n), rng.poisson(n))
+    )
+    rng, plain = default_rng(3), np.random.default_rng(3)
+    for n in (3, 4, 3, 70):
+        alike(compiled(n, rng), (plain.integers(n), plain.normal(n, 1.0), plain.random(n), plain.poisson(n)))
+
+    class Model:
+        def __init__(self, seed):
+            self.rng = default_rng(seed)
+
+        @tape.compile
+        def sample(self, x):
+            return x * self.rng.normal()
+
+    one, other = Model(1), Model(2)
+    a, b = default_rng(1), default_rng(2)
+    assert [one.sample(1.0), other.sample(1.0), one.sample(1.0)] == [a.normal(), b.normal(), a.normal()]
+    one.rng = default_rng(5)
+    assert [one.sample(1.0), other.sample(1.0)] == [default_rng(5).normal(), b.normal()]
+
+
+def test_more_generators_than_are_kept():
+    sources, plain = [default_rng(k) for k in range(20)], [default_rng(k) for k in range(20)]
+    compiled = tape.compile(lambda x: sum(x * source.normal() for source in sources))
+    for _ in range(2):
+        alike(compiled(1.0), sum(source.normal() for source in plain))
+
+
+def test_no_examples():
+    def f(a):
+        rng = default_rng(0)
+        return a * rng.normal(size=2), rng.choice(4, 2, replace=False), rng.dirichlet(np.ones(3))
+
+    shapes = [np.shape(part) for part in tape.vmap(f)(np.zeros(0))]
+    assert shapes == [(0, 2), (0, 2), (0, 3)]

@@ -177,8 +177,8 @@ _ADVICE = {
     "np.frompyfunc": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
     "np.full": "Use tape.numpy.full",
     "np.ndarray.fill": "Make the array with np.zeros(shape, like=v), or use tape.numpy.full",
-    "np.random.Generator.exponential": "Use scale * rng.standard_exponential(size), or tape.random.default_rng",
-    "np.random.Generator.normal": "Use loc + scale * rng.standard_normal(size), or tape.random.default_rng",
+    "np.random.Generator.exponential": "Use tape.random, or scale * rng.standard_exponential(size)",
+    "np.random.Generator.normal": "Use tape.random, or loc + scale * rng.standard_normal(size)",
     **{
         f"np.random.Generator.{name}": "Use a generator of tape.random, made by tape.random.default_rng"
         for name in (
@@ -193,7 +193,7 @@ _ADVICE = {
             "lognormal",
         )
     },
-    "np.random.Generator.uniform": "Use low + (high - low) * rng.random(size), or tape.random.default_rng",
+    "np.random.Generator.uniform": "Use tape.random, or low + (high - low) * rng.random(size)",
     "np.vectorize": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
     **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "Call tape.odeint"),

@@ -81,8 +81,8 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
 def dropout_mask(rng: Any, shape: int | Sequence[int], p: float = 0.5) -> Any:
     """Draw a mask for `dropout`, with each element False with probability ``p``.
 
-    By a generator of `tape.random`, a compiled function draws a new mask in each call. By one of NumPy, draw it
-    outside of compiled functions and pass it, or they keep the one they were recorded with.
+    By a generator of `tape.random`, a compiled function draws a new mask in each call. By one of NumPy, draw
+    it outside of compiled functions and pass it, or they keep the one they were recorded with.
 
     Parameters
     ----------
