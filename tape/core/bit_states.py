@@ -17,7 +17,11 @@ from tape import errors
 _WORDS = 2
 """Words of 64 bits for each int of a state: those of PCG64 have 128 bits."""
 
+_FAST = frozenset({"PCG64", "PCG64DXSM"})
+"""Kinds of the default generator, whose states are four ints: they have a shorter way, of the same result."""
+
 _KINDS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_NAMES = {getattr(np.random, kind): kind for kind in _KINDS}
 
 
 def kind_of(bit_generator: Any) -> str:
@@ -29,8 +33,9 @@ def kind_of(bit_generator: Any) -> str:
         If it is none of NumPy's: its state is not known.
     """
     kind = type(bit_generator)
-    if kind.__name__ in _KINDS and kind is getattr(np.random, kind.__name__):
-        return kind.__name__
+    name = _NAMES.get(kind)
+    if name is not None:
+        return name
     raise errors.UnsupportedError(
         f"the state of a bit generator of {kind} is not known to tape, which has to repeat draws here. Use "
         f"one of numpy.random: {', '.join(_KINDS)}"
@@ -49,9 +54,13 @@ def state_of(bit_generator: Any) -> np.ndarray:
     >>> one.state == other.state, state_of(one).shape, kind_of(one)
     (True, (8,), 'PCG64')
     """
-    kind_of(bit_generator)
+    kind, state = kind_of(bit_generator), bit_generator.state
+    if kind in _FAST:
+        one = state["state"]
+        numbers = (one["state"], one["inc"], state["has_uint32"], state["uinteger"])
+        return np.frombuffer(b"".join([number.to_bytes(16, "little") for number in numbers]), np.int64)
     parts = []
-    for value in _leaves(bit_generator.state):
+    for value in _leaves(state):
         if isinstance(value, np.ndarray):
             parts.append(value.astype(np.uint64))
         else:
@@ -61,6 +70,19 @@ def state_of(bit_generator: Any) -> np.ndarray:
 
 def set_state(bit_generator: Any, state: np.ndarray) -> None:
     """Set the state of a bit generator to what `state_of` returned of one of the same type."""
+    kind = kind_of(bit_generator)
+    if kind in _FAST:
+        content = state.tobytes()
+        bits, step, has_half, half = [
+            int.from_bytes(content[at : at + 16], "little") for at in range(0, 64, 16)
+        ]
+        bit_generator.state = {
+            "bit_generator": kind,
+            "state": {"state": bits, "inc": step},
+            "has_uint32": has_half,
+            "uinteger": half,
+        }
+        return
     words, start = np.ascontiguousarray(state).view(np.uint64), 0
 
     def taken(like: Any) -> Any:
@@ -78,7 +100,7 @@ def set_state(bit_generator: Any, state: np.ndarray) -> None:
             else int.from_bytes(part.tobytes(), "little")
         )
 
-    bit_generator.state = taken(_scratch(kind_of(bit_generator))[1])
+    bit_generator.state = taken(_scratch(kind)[1])
 
 
 def drawn(state: np.ndarray, kind: str, draw: Callable[[np.random.Generator], Any]) -> tuple[np.ndarray, Any]:

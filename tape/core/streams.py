@@ -74,6 +74,11 @@ def innermost() -> Scope | None:
     return _stack.scopes[-1] if _stack.scopes else None
 
 
+def is_plain() -> bool:
+    """Return whether nothing that a draw would have to know of is open on this thread."""
+    return not _stack.scopes and not interpreter.opened()
+
+
 def mapped(scope: Scope | None) -> list[Any]:
     """Return the interpreters of `tape.vmap` that are open inside of a scope, the outermost first."""
     return [one for one in _inside(scope) if one.is_mapped]

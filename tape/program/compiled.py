@@ -224,7 +224,10 @@ class Compiled:
                 return out
             leaves = None if out is MISSED else latest.take(args, kwargs)
             if leaves is not None:
-                return self._on_another_path(latest, path, out, leaves, args, kwargs)
+                try:
+                    return self._on_another_path(latest, path, out, leaves, args, kwargs)
+                except Undeclared as missing:
+                    return self._undeclared(missing, args, kwargs)
         return self._found(latest, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -260,10 +263,9 @@ class Compiled:
         if self._drawing is None:
             try:
                 return self.profile_with(args, {}, repeats)
-            except Undeclared as missing:
-                self._draws(missing.source)
-        assert self._drawing is not None
-        return self._drawing.profile(args, repeats)
+            except Undeclared:
+                pass
+        return self._draws().profile(args, repeats)
 
     def profile_with(self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int) -> Profile:
         """Measure the program for these arguments, keyword arguments among them."""
@@ -291,17 +293,21 @@ class Compiled:
             try:
                 return self._of_program(known, args, kwargs, is_due)
             except Undeclared as missing:
-                self._draws(missing.source)
-        assert self._drawing is not None
+                return self._undeclared(missing, args, kwargs)
         return self._drawing(args, kwargs)
 
-    def _draws(self, source: Source) -> None:
+    def _undeclared(self, missing: Undeclared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call that draws, where it turns out that it does."""
+        return self._draws()(args, kwargs)
+
+    def _draws(self) -> Drawing:
         """Make this a function that draws: from a generator among its arguments, or from one closed over."""
         with self._lock:
             if self._drawing is None:
                 self._drawing = Drawing(self._f, lambda f: _OfStates(f, self._donate, self._max_paths))
             self._latest = None  # so that calls do not pass by it
             self._specialisations.clear()
+            return self._drawing
 
     def _recordable(self, *args: Any, **kwargs: Any) -> Any:
         with Scope():
@@ -580,3 +586,7 @@ class _OfStates(Compiled):
     ) -> Any:
         """Return the result by a program; a generator that was not declared is for the `Drawing`."""
         return self._of_program(known, args, kwargs, is_due)
+
+    def _undeclared(self, missing: Undeclared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Pass the generator on to the `Drawing`."""
+        raise missing

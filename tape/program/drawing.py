@@ -24,7 +24,10 @@ _STATES = "states of generators"
 """The keyword argument of the states: no identifier, so that it is no one else's."""
 
 _MOST_SOURCES = 16
-"""Number of generators that are closed over, from which on those that are not used any more are dropped."""
+"""Number of generators that are closed over, from which on those of other calls are dropped."""
+
+_MOST_ANEW = 64
+"""Number of generators that one call may add: one that makes new ones adds others whenever it is recorded."""
 
 
 class Argument:
@@ -72,11 +75,11 @@ class Drawing:
         self._closed_over: list[Source] = []
         self.inner = compiled(self._function())
 
-    def declare(self, source: Source) -> None:
-        """Add a generator that the function closes over."""
+    def _declare(self, source: Source, anew: list[Source]) -> None:
+        """Add a generator that the function closes over, after others that this very call has added."""
         with self._lock:
-            if len(self._closed_over) >= _MOST_SOURCES:
-                self._closed_over = []
+            if len(self._closed_over) >= max(_MOST_SOURCES, 2 * len(anew)):
+                self._closed_over = list(anew)
                 self.inner = self._compiled(self._function())
             self._closed_over = [*self._closed_over, source]
 
@@ -97,6 +100,7 @@ class Drawing:
         is_recorded = any(isinstance(leaf, Handle) for leaf in leaves)
         if otherwise is not None and (is_recorded or streams.is_watched()):
             return otherwise(*args, **kwargs)
+        anew: list[Source] = []
         while True:
             with self._lock:
                 inner, sources = self.inner, list(self._closed_over)
@@ -110,23 +114,16 @@ class Drawing:
                     states = tuple([state_of(source.bits) for source in sources])
                     return run(inner, given, {**keywords, _STATES: states}, sources)
             except Undeclared as missing:
-                if any(missing.source.bits is source.bits for source in sources) or self._is_new(
-                    missing.source
-                ):
+                is_known = any(missing.source.bits is source.bits for source in sources)
+                if is_known or len(anew) > _MOST_ANEW:
                     raise _unknown() from None
-                self.declare(missing.source)
-
-    def _is_new(self, source: Source) -> bool:
-        """Return whether a call has declared more generators than it may."""
-        tried = getattr(self._now, "tried", 0)
-        self._now.tried = tried + 1
-        return tried >= 2 * _MOST_SOURCES
+                self._declare(missing.source, anew)
+                anew.append(missing.source)
 
     def _run(self, inner: Any, args: Any, kwargs: Any, sources: list[Source]) -> Any:
         out, states = inner(*args, **kwargs)
         for source, state in zip(sources, states, strict=True):
             set_state(source.bits, state)
-        self._now.tried = 0
         return out
 
     def _function(self) -> Callable[..., Any]:

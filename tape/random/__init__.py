@@ -17,7 +17,7 @@ Examples
 ... def slope(scale, rng):
 ...     return np.mean(rng.normal(0.0, scale, size=10_000) ** 2)
 >>> [round(float(slope(1.0, rng)), 2) for _ in range(3)]  # of the expectation: 2
-[1.98, 2.0, 2.06]
+[1.99, 1.98, 2.0]
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Generator(Continuous, Discrete):
     --------
     >>> import numpy as np, tape
     >>> tape.random.Generator(np.random.Philox(1)).integers(10, size=3)
-    array([7, 3, 5])
+    array([4, 0, 1])
     """
 
 

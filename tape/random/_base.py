@@ -84,15 +84,15 @@ class Base(streams.Source):
         return numbers(self, method, parameters, size, options)
 
     def _standard(
-        self,
-        method: str,
-        shape: tuple[int, ...],
-        *parameters: float,
-        nonnegative: dict[str, Any] | None = None,
+        self, method: str, shape: tuple[int, ...], *parameters: float, checks: dict[str, Any] | None = None
     ) -> Any:
         """Draw standard numbers, of which the caller makes a sample; check its parameters."""
-        checks = tuple((nonnegative or {}).items())
-        return numbers(self, method, parameters, shape, nonnegative=checks)
+        return numbers(self, method, parameters, shape, checks=tuple((checks or {}).items()))
+
+    def _filled(self, name: str, out: Any, /, *parameters: Any, **keywords: Any) -> Any:
+        """Draw into an array, outside of compiled functions."""
+        self._check_alone(f"{name} with out=")
+        return getattr(self.plain, name)(*parameters, out=out, **keywords)
 
 
 def has_vars(*parameters: Any) -> bool:

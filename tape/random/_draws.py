@@ -57,7 +57,7 @@ def as_size(size: Any) -> tuple[int, ...]:
             else tuple(int(n.__index__()) for n in size)
         )
     except (TypeError, AttributeError) as error:
-        raise errors.OptionError(f"size is {size!r}. Give an int, a tuple of ints, or None") from error
+        raise errors.DTypeError(f"size is {size!r}. Give an int, a tuple of ints, or None") from error
 
 
 def numbers(
@@ -68,7 +68,7 @@ def numbers(
     options: Options = (),
     *,
     has_examples: bool = False,
-    nonnegative: Sequence[tuple[str, Any]] = (),
+    checks: Sequence[tuple[str, Any]] = (),
 ) -> Any:
     """Draw, with values of the parameters that have no derivative.
 
@@ -86,16 +86,18 @@ def numbers(
         Its keyword arguments, hashable.
     has_examples : bool
         Whether parameters are whole arrays, as probabilities of categories are, and not each element's own.
-    nonnegative : sequence of pairs
-        Names and values of further parameters of the caller, that may not be negative.
+    checks : sequence of pairs
+        Bounds, as ``scale >= 0`` or ``a > 0``, and the values of the caller that keep to them.
 
     Returns
     -------
     numpy.ndarray, NumPy scalar or Var
     """
+    if not checks and streams.is_plain() and not any(isinstance(value, Handle) for value in parameters):
+        return _numbers(source.plain, parameters, method, size, options)
     examples = streams.mapped(streams.innermost())
-    checked = tuple([name for name, _ in nonnegative])
-    given = [*parameters, *[value for _, value in nonnegative]]
+    checked = tuple([bound for bound, _ in checks])
+    given = [*parameters, *[value for _, value in checks]]
     if not examples and not any(isinstance(value, Handle) for value in given):
         return streams.draw(source, _Draw(given, method, size, options, (), has_examples, checked))
     if not has_examples:
@@ -200,17 +202,20 @@ def _numbers(
     generator: np.random.Generator,
     operands: Sequence[Any],
     method: str,
-    size: tuple[int, ...] | None,
+    size: Size,
     options: Options,
-    examples: tuple[int, ...],
-    has_examples: bool,
-    checked: tuple[str, ...],
+    examples: tuple[int, ...] = (),
+    has_examples: bool = False,
+    checked: tuple[str, ...] = (),
 ) -> Any:
     """Draw plain numbers; with examples, for all of them one after the other."""
     count = len(operands) - len(checked)
-    for name, value in zip(checked, operands[count:], strict=True):
-        if np.any(np.asarray(value) < 0):
-            raise errors.OptionError(f"{method}: {name} is negative somewhere. It must be 0 or more")
+    for bound, value in zip(checked, operands[count:], strict=True):
+        is_out = np.less_equal(value, 0) if bound.endswith("> 0") else np.less(value, 0)
+        if np.any(is_out):
+            raise errors.OptionError(
+                f"{method}: it is not everywhere true that {bound}. Give other parameters"
+            )
     given, keywords = list(operands[:count]), dict(options)
     if method == "choice" and count == 2:
         keywords["p"] = given.pop()
@@ -219,7 +224,9 @@ def _numbers(
     try:
         if has_examples and examples:
             rows = []
-            for place in np.ndindex(examples):
+            if 0 in examples:  # to know what would be drawn
+                call = getattr(np.random.default_rng(0), method)
+            for place in np.ndindex(tuple([max(1, size) for size in examples])):
                 each = [
                     np.asarray(x)[tuple(min(i, n - 1) for i, n in zip(place, np.shape(x), strict=False))]
                     for x in given
@@ -227,14 +234,20 @@ def _numbers(
                 rows.append(
                     np.asarray(call(*each, size=size, **keywords) if has_size else call(*each, **keywords))
                 )
+            if 0 in examples:
+                return np.zeros((*examples, *rows[0].shape), rows[0].dtype)
             return np.stack(rows).reshape(*examples, *rows[0].shape)
         if has_size:
-            keywords["size"] = (*examples, *(size or ())) if examples else size
+            keywords["size"] = (*examples, *as_size(size or ())) if examples else size
         out = call(*given, **keywords)
     except NUMPY_ERRORS as error:
         if isinstance(error, errors.TapeError):
             raise
-        raise errors.explain(method, operands, error) from error
+        kind = errors.OptionError if isinstance(error, ValueError) else errors.DTypeError
+        raise kind(
+            f"{method}({errors.describe_all(given)}): {error}. Give parameters as numpy.random.Generator "
+            "takes them"
+        ) from error
     return out if isinstance(out, np.ndarray) else np.asarray(out)[()]
 
 

@@ -23,7 +23,6 @@ from scipy import special
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
-_PANELS = 2
 _NEGLIGIBLE = 42.0
 """Where a logarithm has fallen by so much, e**-42, the integrand is less than rounding."""
 
@@ -54,13 +53,11 @@ def _integral(
 ) -> list[np.ndarray]:
     """Return integrals of several factors times ``exp(exponent(v))`` over v from 0 to a length."""
     totals: list[np.ndarray] = []
-    width = length / _PANELS
-    for panel in range(_PANELS):
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            v = (panel + node) * width
-            mass = weight * width * np.exp(exponent(v))
-            parts = [mass * factor for factor in factors(v)]
-            totals = [a + b for a, b in zip(totals, parts, strict=True)] if totals else parts
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        v = node * length
+        mass = weight * length * np.exp(exponent(v))
+        parts = [mass * factor for factor in factors(v)]
+        totals = [a + b for a, b in zip(totals, parts, strict=True)] if totals else parts
     return totals
 
 

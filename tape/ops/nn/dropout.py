@@ -78,20 +78,36 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     >>> tape.nn.dropout(np.array([1.0, 2.0, 3.0]), 0.5, np.array([True, False, True]))
     array([2., 0., 6.])
     """
+<<<<<<< HEAD
     p = checked_probability("dropout", p)
     x, is_kept = checked_mask("dropout", x, mask)
+=======
+    p = _checked_probability("dropout", p)
+    if mask is None:
+        raise OptionError(
+            "dropout has no mask. Draw one by a generator of tape.random, mask = tape.nn.dropout_mask(rng, "
+            "x.shape, p), and call dropout(x, p, mask)"
+        )
+    x, mask = as_operand(x), as_operand(mask)
+    if not np.ndim(mask) and np.result_type(mask).kind in "fc":
+        raise OptionError(
+            f"dropout: the mask is {errors.describe(mask)}. Call dropout(x, p, mask), in this order"
+        )
+    check_mask("dropout", mask, np.shape(x))
+    is_kept = mask if np.result_type(mask).kind == "b" else mask != 0
+>>>>>>> random
     return where(is_kept, x * (1 / (1 - p) if p < 1 else 0.0), 0)
 
 
-def dropout_mask(rng: np.random.Generator, shape: int | Sequence[int], p: float = 0.5) -> np.ndarray:
+def dropout_mask(rng: Any, shape: int | Sequence[int], p: float = 0.5) -> Any:
     """Draw a mask for `dropout`, with each element False with probability ``p``.
 
-    Draw it outside of compiled functions and pass it as an argument, or they keep the one they were recorded
-    with.
+    By a generator of `tape.random`, a compiled function draws a new mask in each call. By one of NumPy, draw
+    it outside of compiled functions and pass it, or they keep the one they were recorded with.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or tape.random.Generator
         The source of randomness.
     shape : int or sequence of int
         Shape of the mask. Axes of length one drop whole channels.
@@ -100,8 +116,8 @@ def dropout_mask(rng: np.random.Generator, shape: int | Sequence[int], p: float 
 
     Returns
     -------
-    numpy.ndarray
-        Array of bools.
+    numpy.ndarray or Var
+        Array of bools; a Var in a compiled function.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from typing import Any
 from tape import errors
 from tape.core import streams
 from tape.core.interpreter import opened, recorder
+from tape.core.node import traced
 from tape.core.streams import Scope, Source, alone, refusing
 from tape.transforms.loops.body import BodyTrace
 
@@ -56,7 +57,7 @@ def with_states(
 
         states = tuple([outer.state(source) for source in sources])
         (carry, states), ys = run(update_wrapper(carrying, step), (init, states), itemgetter(0))
-        outer.set(sources, states)
+        outer.set(sources, [traced(state) for state in states])  # they outlive the traces of derivatives
         return carry, ys
 
     return streams.declared(attempt)
