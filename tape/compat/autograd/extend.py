@@ -36,6 +36,7 @@ class _Rules:
 
     vjp: Rule | None = None  # (argnums, ans, args, kwargs) -> (g -> contributions)
     jvp: Rule | None = None  # (argnums, tangents, ans, args, kwargs) -> tangent
+    calls_itself = False  # whether the forward rule calls the primitive, and so has no transpose
 
 
 def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,7 +114,11 @@ def _recorded(
         return f_raw(*all_args(values), **kwargs)
 
     def vjp(g: Any, ans: Any, *values: Any) -> Any:
-        assert rules.vjp is not None
+        if rules.vjp is None:
+            raise errors.UnsupportedError(
+                f"{name_of(f_raw)} is linear by its forward rule, which calls it again and so has no "
+                f"transpose. Give it a reverse rule, too: defvjp({name_of(f_raw)}, ...)"
+            )
         found = tuple(rules.vjp(tuple(moving), ans, all_args(values), kwargs)(g))
         return found[0] if len(moving) == 1 else found
 
@@ -129,7 +134,7 @@ def _recorded(
         )
     forwards = transforms.custom_jvp(f)
     forwards.defjvp(jvp)
-    if rules.vjp is None:
+    if rules.vjp is None and not rules.calls_itself:
         return forwards
     backwards = transforms.custom_vjp(f)
     backwards.defvjp(vjp)
@@ -216,7 +221,8 @@ def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = No
 
 def defjvp_argnums(fun: Any, jvpmaker: Rule) -> None:
     """Give a primitive its forward rule: ``jvpmaker(argnums, tangents, ans, args, kwargs)``, the tangent."""
-    _rules_of(fun, "defjvp_argnums").jvp = jvpmaker
+    rules = _rules_of(fun, "defjvp_argnums")
+    rules.jvp, rules.calls_itself = jvpmaker, False
 
 
 def defjvp_argnum(fun: Any, jvpmaker: Rule) -> None:
@@ -226,7 +232,7 @@ def defjvp_argnum(fun: Any, jvpmaker: Rule) -> None:
         pairs = zip(argnums, tangents, strict=True)
         return _sum([jvpmaker(argnum, tangent, ans, args, kwargs) for argnum, tangent in pairs])
 
-    _rules_of(fun, "defjvp_argnum").jvp = together
+    defjvp_argnums(fun, together)
 
 
 def defjvp(fun: Any, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None = None) -> None:
@@ -260,13 +266,15 @@ def defjvp(fun: Any, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None 
         return rule(tangent, ans, *args, **kwargs)
 
     defjvp_argnum(fun, one)
+    fun.rules.calls_itself = "same" in by_argnum.values()
 
 
 def def_linear(fun: Any) -> None:
-    """Declare that a primitive is linear in each of its arguments."""
+    """Declare that a primitive is linear in each of its arguments, forwards; `defvjp` does the rest."""
     defjvp_argnum(
         fun, lambda k, tangent, ans, args, kwargs: fun(*args[:k], tangent, *args[k + 1 :], **kwargs)
     )
+    fun.rules.calls_itself = True
 
 
 # ---- helpers ---------------------------------------------------------------------------------------
