@@ -193,12 +193,6 @@ _ADVICE = {
     "np.frompyfunc": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
     "np.full": "Use tape.numpy.full",
     "np.ndarray.fill": "Make the array with np.zeros(shape, like=v), or use tape.numpy.full",
-<<<<<<< HEAD
-    "np.random.Generator.exponential": "Use scale * rng.standard_exponential(size)",
-    "np.random.Generator.normal": "Use loc + scale * rng.standard_normal(size)",
-    "np.random.Generator.uniform": "Use low + (high - low) * rng.random(size)",
-    "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",
-=======
     "np.random.Generator.exponential": "Use tape.random, or scale * rng.standard_exponential(size)",
     "np.random.Generator.normal": "Use tape.random, or loc + scale * rng.standard_normal(size)",
     **{
@@ -216,8 +210,7 @@ _ADVICE = {
         )
     },
     "np.random.Generator.uniform": "Use tape.random, or low + (high - low) * rng.random(size)",
-    "np.vectorize": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
->>>>>>> random
+    "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
     **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton")},
     "scipy.optimize.fixed_point": "Call tape.fixed_point",

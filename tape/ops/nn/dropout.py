@@ -35,7 +35,7 @@ def checked_mask(name: str, x: Any, mask: Any) -> tuple[Any, Any]:
     """Return the operand, and where the mask keeps it, as bools."""
     if mask is None:
         raise OptionError(
-            f"{name} has no mask. Draw one outside of compiled functions, mask = tape.nn.dropout_mask(rng, "
+            f"{name} has no mask. Draw one by a generator of tape.random, mask = tape.nn.dropout_mask(rng, "
             f"x.shape, p), and call {name}(x, p, mask)"
         )
     x, mask = as_operand(x), as_operand(mask)
@@ -78,24 +78,8 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     >>> tape.nn.dropout(np.array([1.0, 2.0, 3.0]), 0.5, np.array([True, False, True]))
     array([2., 0., 6.])
     """
-<<<<<<< HEAD
     p = checked_probability("dropout", p)
     x, is_kept = checked_mask("dropout", x, mask)
-=======
-    p = _checked_probability("dropout", p)
-    if mask is None:
-        raise OptionError(
-            "dropout has no mask. Draw one by a generator of tape.random, mask = tape.nn.dropout_mask(rng, "
-            "x.shape, p), and call dropout(x, p, mask)"
-        )
-    x, mask = as_operand(x), as_operand(mask)
-    if not np.ndim(mask) and np.result_type(mask).kind in "fc":
-        raise OptionError(
-            f"dropout: the mask is {errors.describe(mask)}. Call dropout(x, p, mask), in this order"
-        )
-    check_mask("dropout", mask, np.shape(x))
-    is_kept = mask if np.result_type(mask).kind == "b" else mask != 0
->>>>>>> random
     return where(is_kept, x * (1 / (1 - p) if p < 1 else 0.0), 0)
 
 
