@@ -7,14 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 
 import tape
 from tape.core.table import OPERATIONS
 from tape.inspect.samples import SAMPLES
-from tape.support import markdown, probe, report
+from tape.support import markdown, probe, report, scipy_modules
 from tape.support.samples import arguments
 from tests.op_table import CASES, in_ops
+from tests.tiers import is_full
 
+OF_OBJECTS = {
+    *(("optimize", name) for name in ("curve_fit", "least_squares", "minimize", "root")),
+    *(("integrate", name) for name in ("dblquad", "nquad", "odeint", "quad_vec", "solve_ivp", "tplquad")),
+}
+"""Functions of solutions, and classes: see the tests of these modules."""
 DOCUMENT = Path(__file__).parent.parent / "examples" / "functions.md"
 
 
@@ -112,3 +119,28 @@ def test_the_command_prints_what_was_asked_for_and_knows_near_names():
     refused = run("np.cumsun")
     assert refused.returncode == 2
     assert "np.cumsum" in refused.stderr
+
+
+# ---- SciPy's modules -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not scipy.__version__.startswith("1.17."), reason="the lists are those of SciPy 1.17")
+def test_the_lists_in_the_documentation_are_those_that_are_found():
+    told = scipy_modules.text([scipy_modules.coverage(module) for module in scipy_modules.MODULES])
+    written = (DOCUMENT.parent / "scipy.md").read_text()
+    assert told in written, "run python -m tape.support scipy, and replace the lists by what it prints"
+
+
+@pytest.mark.parametrize("module", scipy_modules.MODULES if is_full() else scipy_modules.MODULES[:3])
+def test_what_is_written_for_vars_is_in_the_table_of_operations(module):
+    """Or, where results are no arrays, in tests of its own."""
+    in_table = {case.op for case in CASES}
+    for name in scipy_modules.coverage(module).there:
+        short = name.partition(".")[0]
+        of_tape = {f"scipy.{module}.{name}", f"{module}.{short}", f"scipy.{module}.{short}"}
+        assert in_table & of_tape or (module, name) in OF_OBJECTS, name
+
+
+def test_most_of_what_people_use_is_there():
+    shares = {module: scipy_modules.coverage(module).share for module in ("special", "linalg", "stats")}
+    assert shares["stats"] > 0.9

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from inspect import isclass
+from textwrap import wrap
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -31,6 +33,19 @@ METHODS = (
 )
 """What of a distribution may have a derivative."""
 
+_CONSTANT = {
+    "special": re.compile(
+        r".*_zeros|.*_roots|roots_.*|.*_cv_seq|errstate|geterr|seterr"  # tables, settings
+        r"|bernoulli|euler|factorial2|factorialk|stirling2|ellip_normal|mathieu_(even|odd)_coef"
+        r"|(sh_)?(cheby[cstu]|legendre|jacobi)|gegenbauer|(gen)?laguerre|hermite(norm)?"  # as objects
+    ),
+    "linalg": re.compile(
+        r"get_.*_funcs|find_best_blas_type|bandwidth|is(symmetric|hermitian)|clarkson_woodruff_transform"
+        r"|hadamard|helmert|(inv)?(hilbert|pascal)|dft"
+    ),
+}
+"""Functions that nothing can be differentiated through: of whole numbers, and of the library itself."""
+
 
 class Coverage(NamedTuple):
     """The public functions of a module."""
@@ -41,10 +56,12 @@ class Coverage(NamedTuple):
     """Functions that take Vars."""
     others: list[str]
     """Functions that are SciPy's own: they take plain numbers, and raise an error at a Var."""
+    constant: list[str]
+    """The same, of whole numbers or of the library itself: there is nothing to differentiate by."""
 
     @property
     def share(self) -> float:
-        """The share that takes Vars."""
+        """The share that takes Vars, of those that might."""
         return len(self.there) / max(len(self.there) + len(self.others), 1)
 
 
@@ -74,14 +91,16 @@ def coverage(module: str) -> Coverage:
         ours = None
     there: list[str] = []
     others: list[str] = []
+    constant: list[str] = []
+    is_constant = _CONSTANT[module].fullmatch if module in _CONSTANT else lambda name: None
     for name, function in _methods(theirs, ours) if module == "stats" else _functions(theirs):
         own: Any = ours
         for part in name.split("."):
             own = getattr(own, part, None)
         is_ufunc = isinstance(function, np.ufunc) and name in special.__all__
         is_ours = (getattr(own, "__module__", None) or "").startswith("tape.")
-        (there if is_ufunc or is_ours else others).append(name)
-    return Coverage(module, there, others)
+        (there if is_ufunc or is_ours else constant if is_constant(name) else others).append(name)
+    return Coverage(module, there, others, constant)
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -103,13 +122,16 @@ def _methods(theirs: ModuleType, ours: ModuleType | None) -> Iterator[tuple[str,
             )
 
 
-def text(found: list[Coverage]) -> str:
-    """Return a list of names for each module, as Markdown."""
+def text(found: Sequence[Coverage]) -> str:
+    """Return the names of each module, as Markdown."""
     lines = []
     for one in found:
-        total = len(one.there) + len(one.others)
-        lines += [f"### scipy.{one.module}: {len(one.there)} of {total}", ""]
-        lines += [f"In `tape.scipy.{one.module}`: {', '.join(one.there) or 'nothing'}.", ""]
-        if one.others:
-            lines += [f"For plain numbers: {', '.join(one.others)}.", ""]
+        lines += [f"## scipy.{one.module}: {len(one.there)} of {len(one.there) + len(one.others)}", ""]
+        for names, what in (
+            (one.there, f"In `tape.scipy.{one.module}`"),
+            (one.others, "For plain numbers"),
+            (one.constant, "Of whole numbers, tables and settings"),
+        ):
+            if names:
+                lines += [*wrap(f"{what}: {', '.join(names)}.", 110, break_on_hyphens=False), ""]
     return "\n".join(lines)

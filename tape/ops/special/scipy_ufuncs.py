@@ -69,8 +69,11 @@ def scipy_ufunc(
     [array(-0.)]
     """
 
+    constants = [k for k, partial in enumerate(partials) if partial is None]
+
     def forward(*operands: Any) -> Any:
-        given = (_whole(operands[0], name), *operands[1:]) if is_whole else operands
+        given = [_real(x) if k in constants else x for k, x in enumerate(operands)]
+        given = [_whole(given[0], name), *given[1:]] if is_whole else given
         return narrowed(ufunc_named(name)(*given), operands)
 
     def lower(b: Any, *operands: Any) -> Any:
@@ -89,11 +92,16 @@ def scipy_ufunc(
     )
     if jvp is not None:
         function.op.jvp = [*partials[:-1], jvp]
-    constants = [k for k, partial in enumerate(partials) if partial is None]
     if constants and len(constants) < len(partials):
         function = _of_constants(function, name, constants)
     DECLARED[name] = function
     return function
+
+
+def _real(order: Any) -> Any:
+    """Return an order as it was before it was cast to the dtype of complex operands beside it."""
+    is_cast = np.iscomplexobj(order) and not np.any(np.imag(order))
+    return np.real(order) if is_cast else order
 
 
 def _whole(n: Any, name: str) -> Any:
