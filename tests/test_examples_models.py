@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import tape
+import tape.scipy
 from tests.tiers import some
 
 pytest.importorskip("matplotlib", reason="the examples need matplotlib")
@@ -17,8 +18,11 @@ pytest.importorskip("sklearn", reason="the examples need scikit-learn")
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "examples"))  # a script finds its neighbours; so must one that is imported
 
-NAMES = ["bayesian_regression", "gaussian_process", "heat_source", "kalman", "option_greeks", "pinn"]
-bayesian_regression, gaussian_process, heat_source, kalman, option_greeks, pinn = (
+NAMES = [
+    "bayesian_regression", "gaussian_process", "heat_source", "kalman", "neural_ode", "option_greeks", "pinn",
+    "variational",
+]  # fmt: skip
+bayesian_regression, gaussian_process, heat_source, kalman, neural_ode, option_greeks, pinn, variational = (
     import_module(f"examples.{name}") for name in NAMES
 )
 
@@ -99,10 +103,34 @@ def the_network_solves_the_equation():
     np.testing.assert_allclose(values, pinn.truth(at), atol=1e-3)
 
 
+def the_swing_is_learned():
+    example = neural_ode
+    seen = tape.odeint(example.pendulum, example.START, example.TIMES)
+    _, losses = example.fit(seen)
+    assert losses[-1] < 0.02 < losses[0]
+
+
+def the_bound_is_the_largest_one():
+    """Of normal distributions it has a closed form."""
+
+    def bound(params):
+        (mean, low), (spread, narrow) = params[0], np.exp(params[1])
+        prior = -np.log(2 * np.pi * 1.35) - low - (low**2 + narrow**2) / (2 * 1.35**2)
+        likelihood = -(mean**2 + spread**2) / 2 * np.exp(2 * narrow**2 - 2 * low)
+        return prior + likelihood + np.sum(params[1]) + np.log(2 * np.pi * np.e)
+
+    best = tape.scipy.minimize(lambda params: -bound(params), np.zeros((2, 2)), method="BFGS")
+    params, bounds = variational.fit()
+    assert bound(params) == pytest.approx(-best.fun, abs=0.02)
+    assert bounds[-500:].mean() == pytest.approx(bound(params), abs=0.05)
+
+
 FITTED = {
     "kalman": the_variances_of_the_nile_are_those_of_the_book,
     "heat_source": the_rod_is_found,
     "pinn": the_network_solves_the_equation,
+    "variational": the_bound_is_the_largest_one,
+    "neural_ode": the_swing_is_learned,
     "gaussian_process": the_likelihood_of_the_process_is_that_of_scikit_learn,
     "bayesian_regression": the_posterior_is_the_one_of_the_closed_form,
 }
