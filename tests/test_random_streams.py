@@ -119,7 +119,15 @@ def while_loop(rng):
 def checkpoints(rng):
     def f(x):
         block = tape.checkpoint(lambda x: np.sin(x) * rng.normal(x, 1.0) + rng.gamma(x + 1.0))
-        return tape.value_and_grad(lambda x: np.sum(block(x) + rng.random() * block(block(x))))(x)
+        return tape.value_and_grad(lambda x: np.sum(block(x) + rng.random() * block(block(x) ** 2)))(x)
+
+    return f
+
+
+def checkpoints_of_examples(rng):
+    def f(x):
+        block = tape.checkpoint(lambda x: x * rng.normal() + default_rng(1).normal() + rng.gamma(x + 1.0))
+        return tape.vmap(tape.value_and_grad(block))(x), tape.grad(lambda x: np.sum(tape.vmap(block)(x)))(x)
 
     return f
 
@@ -180,7 +188,7 @@ def own_generator(rng):
     [
         (mixture, 1), (branches, None), (derivatives, 1), (scan, 1), (nested_scans, 1), (no_steps, 1),
         (mapped, 1), (while_loop, 1), (checkpoints, 1), (checkpointed_scan, 1), (examples, 1),
-        (examples_in_loops, None),
+        (examples_in_loops, None), (checkpoints_of_examples, 1),
         (unrolled, 1), (own_generator, 1),
     ],
 )  # fmt: skip
@@ -408,7 +416,7 @@ RNG = default_rng(0)
         (lambda: tape.compile(lambda: (RNG.random(), RNG.spawn(1)))(), "spawn"),
         (lambda: tape.compile(lambda: (RNG.random(), RNG.bit_generator))(), "bit_generator"),
         (lambda: tape.compile(lambda: RNG.bytes(3))(), "bytes"),
-        (lambda: tape.vmap(tape.checkpoint(lambda x: x * RNG.random()))(X), "tape.vmap"),
+        (lambda: tape.vmap(tape.custom_vjp(lambda x: x * RNG.random()))(X), "tape.vmap"),
         (lambda: tape.compile(lambda x: OWN(x))(X), "passes|calls back"),
         (lambda: tape.compile(lambda x: tape.custom_vjp(lambda x: x * RNG.random())(x))(X), "pass them"),
         (

@@ -320,13 +320,51 @@ def repeatable(f: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def alone(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that raises `Undeclared` where it draws."""
+    """Return a function in a scope of its own, that knows no generators."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         with Scope():
             return f(*args, **kwargs)
 
     return update_wrapper(run, f)
+
+
+class _Drawn(BaseException):
+    """Raised where code draws that is run to see whether it does; no `Exception`, as it may not catch it."""
+
+
+class _Barrier(Scope):
+    """Code that may not draw, not even from generators of its own."""
+
+    def state(self, source: Source) -> Any:
+        """Raise."""
+        raise _Drawn
+
+
+def without_or_else(
+    run: Callable[[Callable[..., Any]], Any], f: Callable[..., Any], otherwise: Callable[[], Any]
+) -> Any:
+    """Return ``run(g)``, where g is a function that does not draw; if it does, ``otherwise()``."""
+    is_known = False
+
+    def g(*args: Any, **kwargs: Any) -> Any:
+        try:
+            with _Barrier():
+                return f(*args, **kwargs)
+        except _Drawn:
+            if not is_known:
+                raise
+            raise errors.UnsupportedError(
+                "a function was run again for a derivative and drew random numbers, which it did not do "
+                "before. Let it draw each time, or never"
+            ) from None
+
+    try:
+        found = run(update_wrapper(g, f))
+    except _Drawn:
+        return otherwise()
+    is_known = True
+    return found
 
 
 def refusing(f: Callable[..., Any], error: Callable[[], Exception]) -> Callable[..., Any]:

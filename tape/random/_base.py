@@ -84,10 +84,15 @@ class Base(streams.Source):
         return numbers(self, method, parameters, size, options)
 
     def _standard(
-        self, method: str, shape: tuple[int, ...], *parameters: float, checks: dict[str, Any] | None = None
+        self,
+        method: str,
+        shape: tuple[int, ...],
+        *parameters: float,
+        checks: dict[str, Any] | None = None,
+        dtype: Any = None,
     ) -> Any:
         """Draw standard numbers, of which the caller makes a sample; check its parameters."""
-        return numbers(self, method, parameters, shape, checks=tuple((checks or {}).items()))
+        return cast(numbers(self, method, parameters, shape, checks=tuple((checks or {}).items())), dtype)
 
     def _filled(self, name: str, out: Any, /, *parameters: Any, **keywords: Any) -> Any:
         """Draw into an array, outside of compiled functions."""

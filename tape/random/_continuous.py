@@ -81,14 +81,18 @@ class Continuous(Base):
         """
         if not has_vars(loc, scale):
             return cast(self._numbers("normal", loc, scale, size=size), dtype)
-        z = self._standard("standard_normal", shape_of(size, loc, scale), checks={"scale >= 0": scale})
+        z = self._standard(
+            "standard_normal", shape_of(size, loc, scale), checks={"scale >= 0": scale}, dtype=dtype
+        )
         return cast(loc + scale * z, dtype)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw uniformly from [low, high): ``low + (high - low) * u``."""
         if not has_vars(low, high):
             return cast(self._numbers("uniform", low, high, size=size), dtype)
-        u = self._standard("random", shape_of(size, low, high), checks={"high - low >= 0": high - low})
+        u = self._standard(
+            "random", shape_of(size, low, high), checks={"high - low >= 0": high - low}, dtype=dtype
+        )
         return cast(low + (high - low) * u, dtype)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None, *, dtype: Any = None) -> Any:
@@ -106,7 +110,9 @@ class Continuous(Base):
     def _moved(self, method: str, loc: Any, scale: Any, size: Size, dtype: Any) -> Any:
         if not has_vars(loc, scale):
             return cast(self._numbers(method, loc, scale, size=size), dtype)
-        z = self._standard(method, shape_of(size, loc, scale), 0.0, 1.0, checks={"scale >= 0": scale})
+        z = self._standard(
+            method, shape_of(size, loc, scale), 0.0, 1.0, checks={"scale >= 0": scale}, dtype=dtype
+        )
         return cast(loc + scale * z, dtype)
 
     # ---- functions of standard numbers --------------------------------------------------------------------
@@ -115,44 +121,48 @@ class Continuous(Base):
         """Draw from the exponential distribution of this mean."""
         if not has_vars(scale):
             return cast(self._numbers("exponential", scale, size=size), dtype)
-        return cast(scale * self._waiting(size, "scale >= 0", scale), dtype)
+        return cast(scale * self._waiting(size, "scale >= 0", scale, dtype), dtype)
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw numbers whose logarithm is normal."""
         if not has_vars(mean, sigma):
             return cast(self._numbers("lognormal", mean, sigma, size=size), dtype)
-        z = self._standard("standard_normal", shape_of(size, mean, sigma), checks={"sigma >= 0": sigma})
+        z = self._standard(
+            "standard_normal", shape_of(size, mean, sigma), checks={"sigma >= 0": sigma}, dtype=dtype
+        )
         return cast(ops.exp(mean + sigma * z), dtype)
 
     def rayleigh(self, scale: Any = 1.0, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from the Rayleigh distribution."""
         if not has_vars(scale):
             return cast(self._numbers("rayleigh", scale, size=size), dtype)
-        return cast(scale * ops.sqrt(2.0 * self._waiting(size, "scale >= 0", scale)), dtype)
+        return cast(scale * ops.sqrt(2.0 * self._waiting(size, "scale >= 0", scale, dtype)), dtype)
 
     def weibull(self, a: Any, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from the Weibull distribution of scale 1."""
         if not has_vars(a):
             return cast(self._numbers("weibull", a, size=size), dtype)
         is_zero = ops.equal(a, 0)
-        root = self._waiting(size, "a >= 0", a) ** (1.0 / ops.where(is_zero, 1.0, a))
-        return cast(ops.where(is_zero, 0.0, root), dtype)
+        root = self._waiting(size, "a >= 0", a, dtype) ** (1.0 / (a + is_zero))
+        return cast(root * ops.logical_not(is_zero), dtype)
 
     def pareto(self, a: Any, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from the Pareto distribution of the second kind (Lomax): that of the first kind minus 1."""
         if not has_vars(a):
             return cast(self._numbers("pareto", a, size=size), dtype)
-        return cast(ops.expm1(self._waiting(size, "a > 0", a) / a), dtype)
+        return cast(ops.expm1(self._waiting(size, "a > 0", a, dtype) / a), dtype)
 
     def power(self, a: Any, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from [0, 1] with a density of ``a x**(a - 1)``."""
         if not has_vars(a):
             return cast(self._numbers("power", a, size=size), dtype)
-        return cast((-ops.expm1(-self._waiting(size, "a > 0", a))) ** (1.0 / a), dtype)
+        return cast((-ops.expm1(-self._waiting(size, "a > 0", a, dtype))) ** (1.0 / a), dtype)
 
-    def _waiting(self, size: Size, bound: str, parameter: Any) -> Any:
+    def _waiting(self, size: Size, bound: str, parameter: Any, dtype: Any) -> Any:
         """Draw exponential numbers, with a parameter that keeps to a bound."""
-        return self._standard("standard_exponential", shape_of(size, parameter), checks={bound: parameter})
+        return self._standard(
+            "standard_exponential", shape_of(size, parameter), checks={bound: parameter}, dtype=dtype
+        )
 
     def triangular(self, left: Any, mode: Any, right: Any, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw from the triangular distribution."""
@@ -160,12 +170,10 @@ class Continuous(Base):
             return cast(self._numbers("triangular", left, mode, right, size=size), dtype)
         base, rise, fall = right - left, mode - left, right - mode
         checks = {"right - left > 0": base, "mode - left >= 0": rise, "right - mode >= 0": fall}
-        u = self._standard("random", shape_of(size, left, mode, right), checks=checks)
+        u = self._standard("random", shape_of(size, left, mode, right), checks=checks, dtype=dtype)
         is_rising = u <= rise / base
-        # A root of 0 has an infinite derivative, in the branch that is not taken, too.
-        up = ops.sqrt(ops.where(is_rising, u * (rise * base), 1.0))
-        down = ops.sqrt(ops.where(is_rising, 1.0, (1.0 - u) * (fall * base)))
-        return cast(ops.where(is_rising, left + up, right - down), dtype)
+        root = ops.sqrt(ops.where(is_rising, u * (rise * base), (1.0 - u) * (fall * base)))
+        return cast(ops.where(is_rising, left, right) + ops.where(is_rising, root, -root), dtype)
 
     # ---- by implicit reparametrisation --------------------------------------------------------------------
 
@@ -198,7 +206,10 @@ class Continuous(Base):
         out_shape = shape_of(size, shape, scale)
         if not has_vars(shape):
             return cast(
-                scale * self._standard("standard_gamma", out_shape, shape, checks={"scale >= 0": scale}),
+                scale
+                * self._standard(
+                    "standard_gamma", out_shape, shape, checks={"scale >= 0": scale}, dtype=dtype
+                ),
                 dtype,
             )
         return cast(scale * sample(self, "standard_gamma", (shape,), out_shape), dtype)
@@ -277,7 +288,7 @@ class Continuous(Base):
             factor = ops.transpose(np.linalg.cholesky(cov))
         else:
             raise errors.OptionError(f"method is {method!r}. It is 'svd', 'eigh' or 'cholesky'")
-        z = self._standard("standard_normal", (*(() if size is None else as_size(size)), k))
+        z = self._standard("standard_normal", (*(() if size is None else as_size(size)), k), dtype=dtype)
         return cast(mean + ops.matmul(z, factor), dtype)
 
     # ---- without a derivative -----------------------------------------------------------------------------
@@ -315,7 +326,9 @@ class Continuous(Base):
         >>> rng.gumbel_softmax(np.log([0.1, 0.9]), temperature=0.1).round(3)
         array([0., 1.])
         """
-        z = self._standard("gumbel", np.shape(logits), 0.0, 1.0, checks={"temperature > 0": temperature})
+        dtype = np.result_type(logits, np.float16)
+        checks = {"temperature > 0": temperature}
+        z = self._standard("gumbel", np.shape(logits), 0.0, 1.0, checks=checks, dtype=dtype)
         return ops.softmax((logits + z) / temperature, axis=axis)
 
 

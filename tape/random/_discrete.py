@@ -34,7 +34,7 @@ class Discrete(Base):
         return whole_numbers(self, "integers", (low, high), size, options)
 
     def bernoulli(self, p: Any, size: Size = None) -> Any:
-        """Draw bools that are true with probability p: ``random(size) < p``.
+        """Draw bools that are true with probability p: ``binomial(1, p, size) > 0``.
 
         Examples
         --------

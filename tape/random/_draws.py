@@ -103,7 +103,7 @@ def numbers(
     if not has_examples:
         size = shape_of(size, *parameters)
     ndim = len(size) if isinstance(size, tuple) and not has_examples else None
-    values = [_whole(value, examples, ndim) for value in given]
+    values = [_whole(value, examples, ndim) for value in parameters] + [_below(value) for _, value in checks]
     sizes = tuple([one.size for one in examples])
     out = streams.draw(source, _Draw(values, method, size, options, sizes, has_examples, checked))
     for one in examples:
@@ -136,6 +136,14 @@ def depends(value: Any) -> bool:
             return True
         value = resolve(value.node.value)
     return False
+
+
+def _below(value: Any) -> Any:
+    """Return the array below all traces and batches; in a program, its Var."""
+    value = resolve(value)
+    while isinstance(value, Handle) and not value.is_traced:
+        value = resolve(value.node.value)
+    return value
 
 
 def _whole(value: Any, examples: Sequence[Any], ndim: int | None) -> Any:

@@ -19,8 +19,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Every derivative runs ``f`` once more. It must compute the same each time: arguments are not written to,
     and random numbers are passed as arguments, or drawn from a generator of `tape.random`, which draws the
-    same again. Vars that it closes over are differentiated like its arguments. In a compiled function, ``f``
-    is recorded as it is if it draws.
+    same again. Vars that it closes over are differentiated like its arguments. In a compiled function,
+    and in a batch of `vmap`, ``f`` is recorded as it is if it draws.
 
     Parameters
     ----------
@@ -52,14 +52,12 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     name = f"checkpoint({name_of(f)})"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if streams.innermost() is None or recorder() is None:
+        scope = streams.innermost()
+        if not streams.mapped(scope) and (scope is None or recorder() is None):
             return Segment(streams.repeatable(f, name), args, kwargs, name).as_rerun()
-
-        def attempt(sources: list[Any]) -> Any:
-            if sources:  # the next state has to leave it, which a node of floats cannot return
-                return f(*args, **kwargs)
-            return Segment(streams.alone(f), args, kwargs, name).as_rerun()
-
-        return streams.declared(attempt)
+        # The next state, or another one for each example, is nothing that a node of floats can return.
+        return streams.without_or_else(
+            lambda f: Segment(f, args, kwargs, name).as_rerun(), f, lambda: f(*args, **kwargs)
+        )
 
     return update_wrapper(call, f)
