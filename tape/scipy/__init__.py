@@ -14,18 +14,21 @@ from tape.scipy import optimize
 from tape.scipy.optimize import curve_fit, least_squares, minimize, root
 
 if TYPE_CHECKING:
-    from tape.scipy import integrate, interpolate, linalg, ndimage, special, stats
+    from tape.scipy import integrate, interpolate, linalg, ndimage, signal, special, stats
 
-_LATE = ("integrate", "interpolate", "linalg", "ndimage", "special", "stats")
+_LATE = ("integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats")
 
 __all__ = [
     "curve_fit",
+    "integrate",
     "interpolate",
     "least_squares",
     "linalg",
     "minimize",
+    "ndimage",
     "optimize",
     "root",
+    "signal",
     "special",
     "stats",
 ]
