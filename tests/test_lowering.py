@@ -14,8 +14,8 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-airy_ai airy_aip airy_bi airy_bip apply argpartition beta_by_parameters betainc betaincc betainccinv
-betaincinv eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn elliprd eval_gegenbauer
+airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition beta_by_parameters betainc betaincc
+betainccinv betaincinv eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn elliprd eval_gegenbauer
 eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri
 fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtrix hashing_order histogram_bin_edges hyp1f1 hyp2f1
 hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace nbdtr nbdtrc

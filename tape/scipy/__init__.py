@@ -14,18 +14,22 @@ from tape.scipy import optimize
 from tape.scipy.optimize import curve_fit, least_squares, minimize, root
 
 if TYPE_CHECKING:
-    from tape.scipy import integrate, interpolate, linalg, ndimage, special, stats
+    from tape.scipy import integrate, interpolate, linalg, ndimage, signal, spatial, special, stats
 
-_LATE = ("integrate", "interpolate", "linalg", "ndimage", "special", "stats")
+_LATE = ("integrate", "interpolate", "linalg", "ndimage", "signal", "spatial", "special", "stats")
 
 __all__ = [
     "curve_fit",
+    "integrate",
     "interpolate",
     "least_squares",
     "linalg",
     "minimize",
+    "ndimage",
     "optimize",
     "root",
+    "signal",
+    "spatial",
     "special",
     "stats",
 ]

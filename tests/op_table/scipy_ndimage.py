@@ -59,4 +59,6 @@ ALL = [
     of("affine_transform", real(4, 3), turns, steps, note=" ints", order=2, mode="mirror"),
     of("spline_filter", real(4, 3), note=" ints"),
 ]  # fmt: skip
-CASES = [case for case in ALL if " complex" not in case.name] if is_full() else PLAIN
+
+# Products of complex constants round otherwise in programs.
+CASES = [case for case in ALL if "complex" not in case.name.split()] if is_full() else PLAIN

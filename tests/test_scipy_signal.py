@@ -1,0 +1,216 @@
+"""Signals beside SciPy's: every mode and order, states, ends; derivatives, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy import signal as original
+
+import tape
+from tape import errors
+from tape.scipy import signal
+from tests.op_table.scipy_signal import ALL
+from tests.oracles import assert_close
+from tests.scipy_checks import check_compiled, check_derivatives, check_value
+from tests.tiers import grid, some
+
+SHAPES = [
+    ((5,), (3,)), ((3,), (5,)), ((4,), (4,)), ((6,), (2,)), ((4, 5), (2, 3)), ((2, 3), (4, 5)),
+    ((4, 2), (2, 5)), ((3, 4, 2), (2, 2, 1)), ((1,), (1,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_value_is_that_of_scipy(case):
+    check_value(case)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_derivatives_are_differences_of_scipys_values(case):
+    check_derivatives(case)
+
+
+@pytest.mark.parametrize("case", some(ALL, every=2), ids=str)
+def test_compiled_is_eager(case):
+    check_compiled(case)
+
+
+def both(name, *args, **options):
+    """The results of both modules, as alike as their rounding; where SciPy raises, so do we."""
+    try:
+        theirs = getattr(original, name)(*args, **options)
+    except ValueError:
+        with pytest.raises((errors.ShapeError, errors.OptionError)):
+            getattr(signal, name)(*args, **options)
+        return
+    ours = getattr(signal, name)(*args, **options)
+    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, theirs)), strict=True):
+        assert np.result_type(one) == np.result_type(other)
+        assert_close(one, other, 1e-6 if np.result_type(other) in (np.float32, np.complex64) else 1e-12)
+
+
+@grid(shapes=SHAPES, mode=["full", "same", "valid"], dtype=[np.float64, np.complex128, np.float32])
+def test_convolutions(shapes, mode, dtype):
+    rng = np.random.default_rng(len(shapes[0]))
+    a, v = ((rng.normal(size=s) + (1j * rng.normal(size=s) if dtype == np.complex128 else 0)).astype(dtype)
+            for s in shapes)  # fmt: skip
+    for method in ("auto", "direct", "fft"):
+        for name in ("convolve", "correlate"):
+            both(name, a, v, mode, method)
+    both("fftconvolve", a, v, mode)
+    both("oaconvolve", a, v, mode)
+    if a.ndim == 2:
+        for boundary in ("fill", "wrap", "symm"):
+            for name in ("convolve2d", "correlate2d"):
+                both(name, a, v, mode, boundary, 0.5)
+
+
+@grid(zeros=[1, 2, 3, 5], poles=[1, 2, 3, 4], count=[1, 2, 3, 9])
+def test_recursive_filters(zeros, poles, count):
+    rng = np.random.default_rng(count)
+    b, a = rng.normal(size=zeros), np.append(2.0, rng.uniform(-0.3, 0.3, poles - 1))
+    x, order = rng.normal(size=(2, count, 3)), max(zeros, poles) - 1
+    both("lfilter", b, a, x, 1)
+    both("lfilter", b, a, x.astype(np.float32), 1)
+    both("lfilter", b, a, x, 1, rng.normal(size=(2, order, 3)))
+    if order:
+        both("lfilter_zi", b, a)
+        for padtype in ("odd", "even", "constant", None):
+            both("filtfilt", b, a, rng.normal(size=(2, 30)), padtype=padtype)
+        both("filtfilt", b, a, rng.normal(size=(30, 2)), axis=0, padlen=0)
+
+
+def test_sections():
+    sos, x = original.butter(5, 0.3, output="sos"), np.random.default_rng(0).normal(size=(40, 2))
+    both("sosfilt", sos, x, 0)
+    both("sosfilt", sos, x, 0, np.random.default_rng(1).normal(size=(3, 2, 2)))
+    both("sosfilt_zi", sos)
+    both("sosfiltfilt", sos, x, 0)
+
+
+@grid(
+    window=[(5, 2), (7, 3), (4, 2), (11, 4), (1, 0), (6, 0)],
+    mode=["interp", "mirror", "constant", "nearest", "wrap"],
+    deriv=[0, 1, 2],
+)
+def test_fitted_polynomials(window, mode, deriv):
+    x = np.random.default_rng(2).normal(size=(2, 11))
+    both("savgol_filter", x, *window, deriv, 0.5, 1, mode, 0.3)
+
+
+def test_trends_and_analytic_signals():
+    x = np.random.default_rng(3).normal(size=(2, 11))
+    for kind, breaks in (("linear", 0), ("constant", 0), ("linear", [3, 7])):
+        both("detrend", x, 1, kind, breaks)
+    for count in (None, 8, 15):
+        both("hilbert", x, count)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"nperseg": 16},
+        {"nperseg": 15, "noverlap": 4, "nfft": 32, "scaling": "spectrum", "detrend": "linear"},
+        {"nperseg": 20, "return_onesided": False, "detrend": False, "fs": 3.0, "window": ("kaiser", 3.0)},
+    ],
+    ids=str,
+)
+def test_spectra(options):
+    x, y = np.random.default_rng(4).normal(size=(2, 2, 50, 3))
+    both("welch", x, axis=1, **options)
+    both("csd", x, y, axis=1, **options)
+    both("periodogram", x, 2.0, axis=1, window="hann")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"nperseg": 16},
+        {"nperseg": 15, "noverlap": 11, "fs": 4.0},
+        {"nperseg": 16, "nfft": 32, "boundary": "odd", "scaling": "psd"},
+        {"nperseg": 8, "boundary": None, "padded": False, "detrend": "constant"},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:NOLA")
+def test_short_time_transforms(options):
+    x = np.random.default_rng(5).normal(size=(2, 50, 3))
+    both("stft", x, axis=1, **options)
+    both("stft", x[0, :, 0], **options)
+    z = original.stft(x[0, :, 0], **options)[2]
+    both("istft", z, **{key: options[key] for key in options if key not in ("padded", "detrend", "boundary")})
+
+
+# ---- derivatives -----------------------------------------------------------------------------------
+
+
+def test_a_filter_of_high_order_by_its_coefficients():
+    """Beside the derivative of its transfer function, by transforms."""
+    b, a = original.butter(4, 0.4)
+    x = np.zeros(400)
+    x[0] = 1.0
+    response = lambda b, a: np.sum(signal.lfilter(b, a, x) ** 2)  # noqa: E731
+
+    def by_transforms(b, a):
+        ratio = np.fft.rfft(b, 400) / np.fft.rfft(a, 400)
+        return np.sum(np.fft.irfft(ratio, 400) ** 2)
+
+    for k in range(2):
+        assert_close(tape.grad(response, argnums=k)(b, a), tape.grad(by_transforms, argnums=k)(b, a), 1e-11)
+        second = (tape.hessian(f, argnums=k)(b, a) for f in (response, by_transforms))
+        assert_close(*second, 1e-10)
+
+
+def test_forwards_and_backwards_by_coefficients():
+    b, a = original.butter(3, 0.3)
+    x = np.random.default_rng(6).normal(size=40)
+    tape.testing.check_grads(lambda b, a, x: signal.filtfilt(b, a, x), (b, a, x), order=1)
+    sos = original.butter(3, 0.3, output="sos")
+    tape.testing.check_grads(lambda x: signal.sosfiltfilt(sos, x), (x,), order=1)
+
+
+def test_filters_in_batches():
+    x, a = (
+        np.random.default_rng(7).normal(size=(3, 12)),
+        np.array([[1.0, -0.5, 0.1], [1.0, 0.2, 0.0], [2.0, 0.1, 0.3]]),
+    )
+    f = lambda a, x: signal.lfilter([1.0, 0.5], a, x)  # noqa: E731
+    assert_close(tape.vmap(f)(a, x), [f(*pair) for pair in zip(a, x, strict=True)], 1e-14)
+    assert_close(tape.vmap(f, in_axes=(None, 0))(a[0], x), [f(a[0], row) for row in x], 1e-14)
+    assert_close(tape.vmap(f, in_axes=(0, None))(a, x[0]), [f(row, x[0]) for row in a], 1e-14)
+
+
+# ---- what is left to SciPy, and errors -------------------------------------------------------------
+
+
+def test_ints_are_scipys_and_other_names_refuse_vars():
+    assert signal.convolve([1, 2], [1, 3]).dtype.kind == "i"
+    assert signal.get_window("hann", 4).shape == (4,)
+    assert signal.find_peaks([0.0, 1.0, 0.0])[0].tolist() == [1]
+    with pytest.raises(errors.UnsupportedError, match=r"medfilt.*savgol_filter"):
+        tape.grad(lambda x: np.sum(signal.medfilt(x)))(np.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda x: signal.convolve(x, np.ones((2, 2))), errors.ShapeError, "same number of axes"),
+        (lambda x: signal.convolve(x, x, "most"), errors.OptionError, "mode"),
+        (lambda x: signal.convolve(x, x, method="guess"), errors.OptionError, "method"),
+        (lambda x: signal.convolve2d(x, x), errors.ShapeError, "matrices"),
+        (lambda x: signal.lfilter([1.0], [0.0, 1.0], x), errors.OptionError, "first coefficient"),
+        (lambda x: signal.lfilter([1.0], [1.0, 1.0], x, zi=np.ones(3)), errors.ShapeError, "zi"),
+        (lambda x: signal.filtfilt([1.0, 1.0], [1.0], x, method="gust"), errors.OptionError, "pad"),
+        (lambda x: signal.filtfilt(np.ones(3), [1.0], x), errors.ShapeError, "padlen"),
+        (lambda x: signal.sosfilt(np.ones((1, 5)), x), errors.ShapeError, "sections"),
+        (lambda x: signal.savgol_filter(x, 3, 3), errors.OptionError, "less than"),
+        (lambda x: signal.savgol_filter(x, 9, 3), errors.ShapeError, "fewer"),
+        (lambda x: signal.detrend(x, bp=9), errors.OptionError, "breakpoints"),
+        (lambda x: signal.hilbert(1j * x), errors.DTypeError, "real"),
+        (lambda x: signal.welch(x, nperseg=4, noverlap=4)[1], errors.OptionError, "noverlap"),
+    ],
+)
+def test_errors_say_what_to_do(call, kind, message):
+    x = np.ones(6)
+    with pytest.raises(kind, match=message):
+        call(x)
+    with pytest.raises(kind, match=message):
+        tape.grad(lambda x: np.sum(tape.ops.abs(call(x))))(x)
