@@ -50,6 +50,9 @@ class Lanes:
     def __mul__(self, other: Any) -> Lanes:
         return self._make("fmul", self, other)
 
+    def __truediv__(self, other: Any) -> Lanes:
+        return self._make("fdiv", self, other)
+
     def __rtruediv__(self, other: float) -> Lanes:
         return self._make("fdiv", other, self)
 
@@ -76,6 +79,24 @@ class Lanes:
         is_above = self.builder.fcmp_ordered(">", self.value, limit)
         return Lanes(self.builder, self.builder.select(is_above, limit, self.value))
 
+    def at_least(self, bound: float) -> Lanes:
+        """Where that is more, the bound; NaN stays."""
+        limit = ir.Constant(self.value.type, [bound] * self.value.type.count)
+        is_under = self.builder.fcmp_ordered("<", self.value, limit)
+        return Lanes(self.builder, self.builder.select(is_under, limit, self.value))
+
+    def is_below(self, bound: float) -> Choice:
+        """Where these numbers are less than a bound; nowhere for NaN."""
+        return self._compared("<", bound)
+
+    def is_equal(self, number: float) -> Choice:
+        """Where these numbers are equal to one."""
+        return self._compared("==", number)
+
+    def _compared(self, sign: str, number: float) -> Choice:
+        constant = ir.Constant(self.value.type, [number] * self.value.type.count)
+        return Choice(self.builder, self.builder.fcmp_ordered(sign, self.value, constant))
+
     def where_negative(self, x: Lanes, y: Lanes) -> Lanes:
         """``x`` where these integers are negative, else ``y``."""
         is_negative = self.builder.icmp_signed("<", self.value, ir.Constant(self.value.type, None))
@@ -91,6 +112,18 @@ class Lanes:
         values = [x.value if isinstance(x, Lanes) else ir.Constant(kind, [x] * kind.count)
                   for x in (self, factor, term)]  # fmt: skip
         return Lanes(self.builder, self.builder.call(function, values))
+
+
+class Choice:
+    """A bit for each number."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder = builder
+        self.value = value
+
+    def chosen(self, x: Lanes, y: Lanes) -> Lanes:
+        """``x`` where the bit is set, else ``y``."""
+        return Lanes(self.builder, self.builder.select(self.value, x.value, y.value))
 
 
 def magnitude(x: Lanes, bits: Any) -> Lanes:

@@ -35,12 +35,14 @@ from tape.kernels import (
     convert,
     copies,
     counting,
+    exponentials,
     factors,
     folds,
     headers,
     indices,
     kernel,
     lanes,
+    logarithms,
     matrices,
     normal,
     numpy_loops,
@@ -66,7 +68,10 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
-UFUNC_GROUPS: dict[str, dict[str, dict[str, Any]]] = {"normal": normal.LOOPS, "circular": circular.LOOPS}
+UFUNC_GROUPS: dict[str, dict[str, dict[str, Any]]] = {
+    "normal": normal.LOOPS, "circular": circular.LOOPS, "exponentials": exponentials.LOOPS,
+    "logarithms": logarithms.LOOPS,
+}  # fmt: skip
 """Loops of ufuncs of our own, by the names of the ufuncs and the dtype."""
 _UFUNC_LOOPS = {
     group: {f"{name} {char}->{char}": loop for name in ufuncs for char, loop in ufuncs[name].items()}
@@ -97,9 +102,10 @@ _GROUPS = {
 """Units that are compiled together and cached in one file: one group for all programs, others for few."""
 
 _SOURCES = (
-    circular, columns, convert, copies, counting, factors, folds, headers, indices, kernel, lanes, matrices,
-    normal, numpy_loops, pointers, products, scalars, scans, searching, selection, sliding, small,
-    sorting, sums, systems, tiles, vectors, windowed, writes, binding, machine, opcodes,
+    circular, columns, convert, copies, counting, exponentials, factors, folds, headers, indices, kernel,
+    lanes, logarithms, matrices, normal, numpy_loops, pointers, products, scalars, scans, searching,
+    selection, sliding, small, sorting, sums, systems, tiles, vectors, windowed, writes, binding, machine,
+    opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
