@@ -144,10 +144,20 @@ def _lead(x: Any, y: Any) -> Any:
     return x - where(logical_and(x == y, isinf(y)), 0, y)
 
 
+def _lower_logaddexp(b: Any, x: Any, y: Any) -> Any:
+    x, y = b.value(x), b.value(y)
+    if np.result_type(x.dtype, y.dtype) != np.float64:
+        return b.elementwise("logaddexp", x, y)
+    tail = b.elementwise("log1p", b.elementwise("exp", -b.elementwise("absolute", x - y)))
+    tail = b.where(b.elementwise("equal", x, y), b.literal(np.log(2.0)), tail)  # infinities too
+    return b.elementwise("maximum", x, y) + tail
+
+
 logaddexp = elementwise(
     np.logaddexp,
     lambda d, out, x, y: d * sigmoid(_lead(x, y)),
     lambda d, out, x, y: d * sigmoid(_lead(y, x)),
+    lower=_lower_logaddexp,
     doc="``log(exp(x) + exp(y))``, without overflow; where both are -inf, the derivatives are 0.",
 )
 

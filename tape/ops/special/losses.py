@@ -98,9 +98,20 @@ expit: Callable[..., Any] = scipy_ufunc(
     "expit",
     "The logistic function ``1 / (1 + exp(-x))``.",
     lambda d, out, x: d * (out * expit(-x)),  # not 1 - out, which is rounded to 0 far out
+    double=lambda b, x: 1.0 / (b.elementwise("exp", -x) + 1.0),
 )
+
+
+def _lower_log_expit(b: Any, x: Any) -> Any:
+    tail = b.elementwise("log1p", b.elementwise("exp", -b.elementwise("absolute", x)))
+    return -(tail - b.elementwise("minimum", x, 0.0))
+
+
 log_expit = scipy_ufunc(
-    "log_expit", "The logarithm of the logistic function.", lambda d, out, x: d * expit(-x)
+    "log_expit",
+    "The logarithm of the logistic function.",
+    lambda d, out, x: d * expit(-x),
+    double=_lower_log_expit,
 )
 logit = scipy_ufunc(
     "logit",

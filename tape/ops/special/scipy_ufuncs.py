@@ -35,6 +35,7 @@ def scipy_ufunc(
     *partials: Callable[..., Any] | None,
     jvp: Callable[..., Any] | None = None,
     taylor: Callable[..., Any] | None = None,
+    double: Callable[..., Any] | None = None,
     is_whole: bool = False,
 ) -> Callable[..., Any]:
     """Declare an elementwise operation that is a ufunc of `scipy.special`, with one result.
@@ -53,6 +54,8 @@ def scipy_ufunc(
         complex numbers that are not holomorphic.
     taylor : callable, optional
         Same as for `tape.Op`.
+    double : callable, optional
+        Instructions in place of the ufunc's loop for operands of float64, as ``lower`` of `tape.Op`.
     is_whole : bool
         Whether the ufunc takes only integers as its first operand: floats that are whole are converted.
 
@@ -68,7 +71,6 @@ def scipy_ufunc(
     >>> tr.backward_param_grads(tape.ops.special.j0(tr.param(0.0)))  # declared here, with -d * j1(x)
     [array(-0.)]
     """
-
     constants = [k for k, partial in enumerate(partials) if partial is None]
 
     def forward(*operands: Any) -> Any:
@@ -77,6 +79,8 @@ def scipy_ufunc(
         return narrowed(ufunc_named(name)(*given), operands)
 
     def lower(b: Any, *operands: Any) -> Any:
+        if double is not None and all(x.dtype == np.float64 for x in map(b.value, operands)):
+            return double(b, *map(b.value, operands))
         out = b.elementwise(PREFIX + name, *operands)
         floats = {x.dtype for x in operands if getattr(x, "dtype", np.dtype(int)).kind == "f"}
         return b.cast(out, np.float32) if floats == {np.dtype(np.float32)} else out

@@ -52,12 +52,19 @@ def contract(ir: IR) -> int:
             product = instructions[operand]
             if product.op != "matmul" or uses[operand] != 1 or product.shape != instruction.shape:
                 continue
+            if is_of_vectors(product):
+                continue
             merged = _merged(instructions, instruction, k, product)
             if merged is not None:
                 instructions[id] = merged
                 break
     ir.drop_dead()
     return added
+
+
+def is_of_vectors(product: Instruction) -> bool:
+    """Return whether a product is a row or a column: gemv takes a fraction of gemm's time, without adding."""
+    return len(product.shape) == 2 and min(product.shape) == 1
 
 
 def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int]) -> Instruction:
@@ -118,7 +125,7 @@ def _move_scales(ir: IR) -> None:
     instructions = ir.instructions
     scaled: dict[int, tuple[int, float]] = {}  # what is scaled, and by what
     for instruction in instructions:
-        if instruction.op != "matmul":
+        if instruction.op != "matmul" or is_of_vectors(instruction):
             continue
         for id in instruction.operands:
             while instructions[id].op in VIEWS and instructions[id].op != "reals":
@@ -176,7 +183,7 @@ def _products_of(
             if op in VIEWS:
                 seen.append(reader)
             else:
-                yield reader if op == "matmul" else None
+                yield reader if op == "matmul" and not is_of_vectors(instructions[reader]) else None
 
 
 def _merge_transposes(ir: IR) -> None:

@@ -149,6 +149,15 @@ def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
     return None
 
 
+def _absolute(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    (x,) = values
+    opposite = _negated(b, x)
+    pair = b.operands_if(x, "subtract")
+    if opposite is None and pair is not None and pair[1].shape == x.shape and b.known(pair[0]) == 0:
+        opposite = pair[1]
+    return None if opposite is None else b.elementwise("absolute", opposite)
+
+
 def _power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
     x, number = values[0], numbers[1]
     if x.dtype.kind != "f" or number is None:
@@ -192,6 +201,7 @@ IDENTITIES: dict[str, Identity] = {
     "subtract": _subtract,
     "multiply": _multiply,
     "divide": _divide,
+    "absolute": _absolute,
     "negative": _negative,
     "power": _power,
     "square": _square,

@@ -10,6 +10,7 @@ from tape.kernels import matrices
 from tape.kernels.availability import Unavailable
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import needs_of
+from tape.program.ir.contract import is_of_vectors
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import Block
 from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
@@ -23,8 +24,11 @@ __all__ = ["cholesky", "matmul", "matmul_add", "numpy_matmul", "solve", "triangu
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
-    """Multiply, in tiles or by gemm."""
-    if not _in_tiles(w, id, instruction, instruction.operands):
+    """Multiply: matrices and vectors by NumPy's loop, which calls gemv, others in tiles or by gemm."""
+    factor = instruction.attrs[0] if instruction.attrs else 1.0
+    if is_of_vectors(instruction) and factor == 1 and matmul_number(instruction.dtype) is not None:
+        numpy_matmul(w, id, instruction)
+    elif not _in_tiles(w, id, instruction, instruction.operands):
         _product(w, id, instruction, instruction.operands, 0.0)
 
 
