@@ -175,12 +175,31 @@ def defvjp_argnums(fun: Any, vjpmaker: Rule) -> None:
     """Give a primitive its reverse rule: ``vjpmaker(argnums, ans, args, kwargs)(g)``, one for all arguments.
 
     It returns a sequence of contributions, one for each position in ``argnums``.
+
+    Examples
+    --------
+    >>> from tape.compat.autograd import grad
+    >>> from tape.compat.autograd.extend import defvjp_argnums, primitive
+    >>> product = primitive(lambda x, y: x * y)
+    >>> defvjp_argnums(product, lambda ks, ans, args, kwargs: lambda g: [g * args[1 - k] for k in ks])
+    >>> float(grad(product, 1)(3.0, 4.0))
+    3.0
     """
     _rules_of(fun, "defvjp_argnums").vjp = vjpmaker
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Rule) -> None:
-    """Give a primitive its reverse rule: ``vjpmaker(argnum, ans, args, kwargs)(g)``, for any argument."""
+    """Give a primitive its reverse rule: ``vjpmaker(argnum, ans, args, kwargs)(g)``, for any argument.
+
+    Examples
+    --------
+    >>> from tape.compat.autograd import grad
+    >>> from tape.compat.autograd.extend import defvjp_argnum, primitive
+    >>> total = primitive(lambda *numbers: sum(numbers))
+    >>> defvjp_argnum(total, lambda argnum, ans, args, kwargs: lambda g: g)
+    >>> float(grad(total, 2)(1.0, 2.0, 3.0))
+    1.0
+    """
 
     def together(argnums: Sequence[int], ans: Any, args: Any, kwargs: Any) -> Rule:
         makers = [vjpmaker(argnum, ans, args, kwargs) for argnum in argnums]
@@ -205,6 +224,15 @@ def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = No
     ------
     UnsupportedError
         If ``fun`` is no primitive. In a sweep, if an argument has no rule.
+
+    Examples
+    --------
+    >>> from tape.compat.autograd import grad
+    >>> from tape.compat.autograd.extend import defvjp, primitive
+    >>> power = primitive(lambda x, k: x**k)
+    >>> defvjp(power, lambda ans, x, k: lambda g: g * k * x ** (k - 1), None)
+    >>> float(grad(power)(2.0, 3))
+    12.0
     """
     by_argnum = dict(zip(count() if argnums is None else argnums, vjpmakers, strict=False))
 
@@ -251,6 +279,15 @@ def defjvp(fun: Any, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None 
     ------
     UnsupportedError
         If ``fun`` is no primitive. In a sweep, if an argument has no rule.
+
+    Examples
+    --------
+    >>> from tape.compat.autograd import make_jvp
+    >>> from tape.compat.autograd.extend import defjvp, primitive
+    >>> scaled = primitive(lambda a, x: a * x)
+    >>> defjvp(scaled, None, "same")
+    >>> float(make_jvp(scaled, 1)(3.0, 4.0)(1.0)[1])
+    3.0
     """
     by_argnum = dict(zip(count() if argnums is None else argnums, jvpfuns, strict=False))
     for rule in by_argnum.values():
