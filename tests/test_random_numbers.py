@@ -228,7 +228,7 @@ def test_gradients_of_expectations(method):
 
 def test_gradients_of_expectations_of_dirichlet_and_normal_vectors():
     alpha = np.array([0.5, 1.0, 2.0])
-    count = 10**5 if is_full() else 4000
+    count = 10**5 if is_full() else 2000
     pair = lambda a: a[0] * a[2] / (np.sum(a) * (np.sum(a) + 1))  # noqa: E731
     rows = tape.jacobian(lambda a: np.prod(of("dirichlet", a, size=count)[:, [0, 2]], axis=1), mode="fwd")(
         alpha
@@ -239,7 +239,7 @@ def test_gradients_of_expectations_of_dirichlet_and_normal_vectors():
         sample = lambda c, method=method: of(  # noqa: E731
             "multivariate_normal", mean, (c + c.T) / 2, size=5, method=method
         )
-        tape.testing.check_grads(sample, (cov,), order=2)
+        tape.testing.check_grads(sample, (cov,), order=2 if is_full() else 1)
         expected = np.random.default_rng(3).multivariate_normal(mean, cov, 5, method=method)
         np.testing.assert_allclose(tape.vjp(sample, cov)[0], expected, rtol=1e-13)
     x = of("dirichlet", alpha, size=50)
@@ -361,7 +361,10 @@ def test_parameters_out_of_range_are_errors():
                 run(-1.0)
     with pytest.raises(OptionError):
         Generator(3)
-    for f in (lambda x: of("normal", size="x"), lambda x: of("normal", x, size="x")):
+    for f in (
+        lambda x: of("normal", size="x"), lambda x: of("normal", x, size="x"), lambda x: of("normal", 1j * x),
+        lambda x: of("normal", 1j), lambda x: of("gamma", 1j * x),
+    ):  # fmt: skip
         with pytest.raises(TypeError):
             tape.grad(f)(1.0)
 

@@ -323,6 +323,9 @@ def test_ints_and_attributes():
     for n in (3, 4, 3, 70):
         alike(compiled(n, rng), (plain.integers(n), plain.normal(n, 1.0), plain.random(n), plain.poisson(n)))
 
+    seeded = tape.compile(lambda seed, x: x + default_rng(seed).random())
+    assert [seeded(k, 1.0) for k in (3, 4, 3)] == [1.0 + default_rng(k).random() for k in (3, 4, 3)]
+
     class Model:
         def __init__(self, seed):
             self.rng = default_rng(seed)

@@ -30,7 +30,14 @@ def shape_of(size: Size, *parameters: Any) -> tuple[int, ...]:
     ------
     ShapeError
         If the parameters do not broadcast to it.
+    DTypeError
+        If one is complex.
     """
+    for parameter in parameters:
+        if np.iscomplexobj(parameter):
+            raise errors.DTypeError(
+                f"a parameter of a distribution is {errors.describe(parameter)}. Draw real and imaginary parts"
+            )
     shapes = [np.shape(parameter) for parameter in parameters]
     try:
         common = np.broadcast_shapes(*shapes)
