@@ -36,7 +36,8 @@ def shape_of(size: Size, *parameters: Any) -> tuple[int, ...]:
     for parameter in parameters:
         if np.iscomplexobj(parameter):
             raise errors.DTypeError(
-                f"a parameter of a distribution is {errors.describe(parameter)}. Draw real and imaginary parts"
+                f"a parameter of a distribution is {errors.describe(parameter)}. Draw both parts of "
+                "a complex number"
             )
     shapes = [np.shape(parameter) for parameter in parameters]
     try:
