@@ -17,6 +17,7 @@ Everything here is for plain arrays of one axis.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -239,6 +240,101 @@ class _Jet:
     def put(self, k: np.ndarray, sign: float, *parts: np.ndarray) -> None:
         """Set some elements."""
         self.value[k], self.by_a[k], self.by_b[k] = (sign * part for part in parts)
+
+
+# ---- Student's t distribution ----------------------------------------------------------------------
+
+
+def t_slopes(df: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``dt/ddf`` of a sample of Student's t distribution, its derivative by df, and the score.
+
+    Parameters
+    ----------
+    df : numpy.ndarray
+        Degrees of freedom, 4 or more; float64[n]. For fewer, tails are long: see `beta_slopes`.
+    t : numpy.ndarray
+        The sample, not 0; float64[n]. It is held in the derivative.
+
+    Returns
+    -------
+    slope, curvature, score : numpy.ndarray
+        float64[n]; for large df all are of the size of df**-2, or less.
+    """
+    size = np.abs(t)
+    level, level_1 = _t_level(df)
+    slope, slope_1 = np.empty_like(t), np.empty_like(t)
+
+    def score_at(w: np.ndarray, n: np.ndarray, level: np.ndarray) -> np.ndarray:
+        # d log p / dn at t**2 = n w; log1p(w) - w / (1 + w) is of second order
+        near = w < 0.05
+        small = np.where(near, w, 0.0)
+        series = np.zeros_like(w)
+        for k in range(14, 1, -1):  # (-1)**k (k - 1) / k w**k
+            series = small * series + (-1) ** k * (k - 1) / k
+        rise = np.where(near, small * small * series, np.log1p(w) - w / (1 + w))
+        return (level - rise + w / (n * (1 + w))) / 2
+
+    score = score_at(size * size / df, df, level)
+    is_below = score > 0
+    for side, sign in ((is_below, -1.0), (~is_below, 1.0)):
+        if not side.any():
+            continue
+        n, start, first = df[side], size[side], score[side]
+        base, base_1 = level[side], level_1[side]
+        square = start * start / n
+
+        def ratio(v: np.ndarray, sign: float = sign) -> np.ndarray:
+            # of t**2 to that of the sample: from it to 0, or to infinity
+            return (1 - v) ** 2 if sign < 0 else np.exp(2 * v)
+
+        def exponent(
+            v: np.ndarray,
+            n: np.ndarray = n,
+            square: np.ndarray = square,
+            sign: float = sign,
+            ratio: Any = ratio,
+        ) -> np.ndarray:
+            fall = (n + 1) / 2 * np.log1p(square / (1 + square) * (ratio(v) - 1))
+            return -fall if sign < 0 else v - fall
+
+        def factors(
+            v: np.ndarray,
+            n: np.ndarray = n,
+            square: np.ndarray = square,
+            first: np.ndarray = first,
+            base: np.ndarray = base,
+            base_1: np.ndarray = base_1,
+            ratio: Any = ratio,
+        ) -> tuple[np.ndarray, ...]:
+            w = square * ratio(v)
+            here = score_at(w, n, base)
+            by_df = (base_1 + (w * w / n - w * (2 + w) / (n * n)) / (1 + w) ** 2) / 2
+            return here, here * (here - first) + by_df
+
+        length = np.ones_like(n) if sign < 0 else _reach(exponent, np.ones_like(n))
+        value, value_1 = _integral(exponent, length, factors)
+        slope[side], slope_1[side] = sign * start * value, sign * start * value_1
+    return np.sign(t) * slope, np.sign(t) * slope_1, score
+
+
+def _t_level(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``digamma((df + 1) / 2) - digamma(df / 2) - 1 / df``, and its derivative.
+
+    Far out from the series of the difference in 1 / df, DLMF 5.11.2 and 24.4.27: it is of the size of df**-2.
+    """
+    is_far = df > 40.0
+    near = np.where(is_far, 4.0, df)
+    value = special.digamma((near + 1) / 2) - special.digamma(near / 2) - 1 / near
+    slope = (special.polygamma(1, (near + 1) / 2) - special.polygamma(1, near / 2)) / 2 + 1 / near**2
+    r = 1 / np.where(is_far, df, 40.0)
+    far, far_1 = np.zeros_like(r), np.zeros_like(r)
+    for k, c in enumerate(_LEVELS, 1):  # c_k df**(-2 k)
+        far += c * r ** (2 * k)
+        far_1 -= 2 * k * c * r ** (2 * k + 1)
+    return np.where(is_far, far, value), np.where(is_far, far_1, slope)
+
+
+_LEVELS = [float((4**k - 1) * b / k) for k, b in enumerate(special.bernoulli(20)[2::2], 1)]
 
 
 # ---- the von Mises distribution --------------------------------------------------------------------
