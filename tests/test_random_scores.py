@@ -7,7 +7,8 @@ from scipy import stats
 
 import tape
 from tape.random import _flows
-from tape.random._scores import beta_slopes, gamma_slopes, t_slopes, vonmises_slopes
+from tape.random._scores import beta_slopes, gamma_slopes
+from tape.random._symmetric import t_slopes, vonmises_slopes
 from tests.tiers import some
 
 

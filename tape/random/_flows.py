@@ -1,7 +1,8 @@
 """How samples of the gamma, beta and von Mises distributions move with their parameters, as operations.
 
 Each flow is an elementwise operation with a derivative: by the sample in closed form, by the parameters by
-the integrals of `tape.random._scores`. These have no further derivatives, and refuse them: samples have two.
+the integrals of `tape.random._integrals`. These have no further derivatives, and refuse them: samples have
+two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tape.ops.elementwise.elementary import cos, exp, log, sin
 from tape.ops.special.losses import expit, log_expit
 from tape.ops.special.normal import erfcx
 from tape.ops.special.polygammas import psi
-from tape.random._scores import beta_slopes, gamma_slopes, t_slopes, vonmises_slopes
+from tape.random._scores import beta_slopes, gamma_slopes
+from tape.random._symmetric import t_slopes, vonmises_slopes
 
 _BLOCK = 4096
 """Elements that are integrated together: their intermediate arrays stay in the cache."""
