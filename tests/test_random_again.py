@@ -156,6 +156,41 @@ def test_custom_rules_may_draw():
     assert same_state(rng, plain)
 
 
+WHOLE_ARRAYS = {
+    "multinomial": (lambda rng, p: rng.multinomial(5, p), [[0.2, 0.8], [0.5, 0.5]]),
+    "choice": (lambda rng, p: rng.choice(3, 4, p=p), [[0.1, 0.9, 0.0], [0.3, 0.3, 0.4]]),
+    "dirichlet": (lambda rng, a: rng.dirichlet(a, 2), [[1.0, 2.0], [0.5, 0.5]]),
+    "permuted": (lambda rng, x: rng.permuted(x), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+    "permutation": (lambda rng, x: rng.permutation(x), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+    "multivariate_normal": (lambda rng, m: rng.multivariate_normal(m, np.eye(2)), [[1.0, 2.0], [3.0, 4.0]]),
+}
+
+
+@pytest.mark.parametrize("method", WHOLE_ARRAYS)
+def test_examples_of_whole_arrays_are_drawn_one_after_the_other(method):
+    draw, rows = WHOLE_ARRAYS[method]
+    rng, plain = default_rng(6), np.random.default_rng(6)
+    found = tape.vmap(lambda row: draw(rng, row))(np.array(rows))
+    np.testing.assert_allclose(found, [draw(plain, row) for row in rows], rtol=1e-14)
+    assert same_state(rng, plain)
+    nothing = tape.vmap(lambda row: draw(rng, row))(np.zeros((0, len(rows[0]))))
+    assert nothing.shape == (0, *found.shape[1:])
+    assert nothing.dtype == found.dtype
+    assert same_state(rng, plain)
+
+
+def test_generators_pass_through_transforms():
+    def f(x, rng):
+        return np.sum(x * rng.normal(x, 1.0, size=3)) * rng.random()
+
+    expected, plain = tape.grad(lambda x: f(x, default_rng(1)))(X), default_rng(1)
+    f(X, plain)
+    for derivative in (tape.grad(f), tape.compile(tape.grad(f)), tape.grad(tape.checkpoint(f))):
+        rng = default_rng(1)
+        alike(derivative(X, rng), expected)
+        assert same_state(rng, plain)
+
+
 def test_no_examples():
     def f(a):
         rng = default_rng(0)
