@@ -9,8 +9,8 @@ function takes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache, update_wrapper
 from typing import Any
 
@@ -98,19 +98,20 @@ class Drawing:
     def _with_states(self, args: Any, kwargs: Any, run: Callable[..., Any], otherwise: Any) -> Any:
         leaves, structure = tree.flatten((args, kwargs))
         is_recorded = any(isinstance(leaf, Handle) for leaf in leaves)
+        has_sources = any(isinstance(leaf, Source) for leaf in leaves)
         if otherwise is not None and (is_recorded or streams.is_watched()):
             return otherwise(*args, **kwargs)
         anew: list[Source] = []
         while True:
             with self._lock:
                 inner, sources = self.inner, list(self._closed_over)
-            replaced = [_replaced(leaf, sources) if isinstance(leaf, Source) else leaf for leaf in leaves]
-            given, keywords = tree.unflatten(structure, replaced)
+            given, keywords = args, kwargs
+            if has_sources:
+                replaced = [_replaced(leaf, sources) if isinstance(leaf, Source) else leaf for leaf in leaves]
+                given, keywords = tree.unflatten(structure, replaced)
             self._now.sources = sources
             try:
-                with ExitStack() as stack:
-                    for source in sorted(sources, key=lambda source: id(source.bits)):
-                        stack.enter_context(source.bits.lock)
+                with _locked(sources):
                     states = tuple([state_of(source.bits) for source in sources])
                     return run(inner, given, {**keywords, _STATES: states}, sources)
             except Undeclared as missing:
@@ -146,6 +147,19 @@ class Drawing:
             return out, tuple(scope.states())
 
         return update_wrapper(run, f)
+
+
+@contextmanager
+def _several_locked(sources: list[Source]) -> Iterator[None]:
+    """Hold the locks of several generators, taken in one order by all threads."""
+    with ExitStack() as stack:
+        for source in sorted(sources, key=lambda source: id(source.bits)):
+            stack.enter_context(source.bits.lock)
+        yield
+
+
+def _locked(sources: list[Source]) -> Any:
+    return sources[0].bits.lock if len(sources) == 1 else _several_locked(sources)
 
 
 def _replaced(source: Source, sources: list[Source]) -> Argument:

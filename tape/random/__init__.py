@@ -94,5 +94,6 @@ def default_rng(seed: Any = None) -> Generator:
             "generator each time. Make it outside, and pass it or close over it"
         )
     made = Generator(np.random.default_rng(seed).bit_generator)
-    made.home = streams.innermost()
+    if not isinstance(seed, np.random.RandomState):  # whose bits it shares
+        made.home = streams.innermost()
     return made

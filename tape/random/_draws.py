@@ -30,7 +30,15 @@ def shape_of(size: Size, *parameters: Any) -> tuple[int, ...]:
     ------
     ShapeError
         If the parameters do not broadcast to it.
+    DTypeError
+        If one is complex.
     """
+    for parameter in parameters:
+        if np.iscomplexobj(parameter):
+            raise errors.DTypeError(
+                f"a parameter of a distribution is {errors.describe(parameter)}. Draw both parts of "
+                "a complex number"
+            )
     shapes = [np.shape(parameter) for parameter in parameters]
     try:
         common = np.broadcast_shapes(*shapes)
@@ -224,30 +232,12 @@ def _numbers(
             raise errors.OptionError(
                 f"{method}: it is not everywhere true that {bound}. Give other parameters"
             )
-    given, keywords = list(operands[:count]), dict(options)
-    if method == "choice" and count == 2:
-        keywords["p"] = given.pop()
-    call = getattr(generator, method)
-    has_size = method not in _WITHOUT_SIZE
+    given = operands[:count]
     try:
         if has_examples and examples:
-            rows = []
-            if 0 in examples:  # to know what would be drawn
-                call = getattr(np.random.default_rng(0), method)
-            for place in np.ndindex(tuple([max(1, size) for size in examples])):
-                each = [
-                    np.asarray(x)[tuple(min(i, n - 1) for i, n in zip(place, np.shape(x), strict=False))]
-                    for x in given
-                ]
-                rows.append(
-                    np.asarray(call(*each, size=size, **keywords) if has_size else call(*each, **keywords))
-                )
-            if 0 in examples:
-                return np.zeros((*examples, *rows[0].shape), rows[0].dtype)
-            return np.stack(rows).reshape(*examples, *rows[0].shape)
-        if has_size:
-            keywords["size"] = (*examples, *as_size(size or ())) if examples else size
-        out = call(*given, **keywords)
+            return _of_each(generator, given, method, size, options, examples)
+        whole = (*examples, *as_size(size or ())) if examples else size
+        out = _called(generator, given, method, whole, options)
     except NUMPY_ERRORS as error:
         if isinstance(error, errors.TapeError):
             raise
@@ -257,6 +247,43 @@ def _numbers(
             "takes them"
         ) from error
     return out if isinstance(out, np.ndarray) else np.asarray(out)[()]
+
+
+def _called(
+    generator: np.random.Generator, given: Sequence[Any], method: str, size: Size, options: Options
+) -> Any:
+    """Return what a method of NumPy's generator returns."""
+    keywords = dict(options)
+    if method == "choice" and len(given) == 2:
+        *given, keywords["p"] = given
+    if method not in _WITHOUT_SIZE:
+        keywords["size"] = size
+    return getattr(generator, method)(*given, **keywords)
+
+
+def _of_each(
+    generator: np.random.Generator,
+    given: Sequence[Any],
+    method: str,
+    size: Size,
+    options: Options,
+    examples: tuple[int, ...],
+) -> np.ndarray:
+    """Draw for each example, of parameters that have an axis for each batch in front."""
+    arrays = [np.asarray(x) for x in given]
+    if 0 in examples:  # one example that is as good as any shows what would be drawn
+        inner = [x.shape[len(examples) :] for x in arrays]
+        one = [
+            np.full(shape, 1 / max(1, *shape, 1)).astype(x.dtype) if x.size == 0 else x.reshape(-1, *shape)[0]
+            for x, shape in zip(arrays, inner, strict=True)
+        ]
+        like = np.asarray(_called(np.random.default_rng(0), one, method, size, options))
+        return np.zeros((*examples, *like.shape), like.dtype)
+    rows = []
+    for place in np.ndindex(examples):
+        each = [x[tuple(min(i, n - 1) for i, n in zip(place, x.shape, strict=False))] for x in arrays]
+        rows.append(np.asarray(_called(generator, each, method, size, options)))
+    return np.stack(rows).reshape(*examples, *rows[0].shape)
 
 
 _WITHOUT_SIZE = frozenset({"permutation", "permuted"})

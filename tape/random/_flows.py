@@ -1,7 +1,8 @@
 """How samples of the gamma, beta and von Mises distributions move with their parameters, as operations.
 
 Each flow is an elementwise operation with a derivative: by the sample in closed form, by the parameters by
-the integrals of `tape.random._scores`. These have no further derivatives, and refuse them: samples have two.
+the integrals of `tape.random._integrals`. These have no further derivatives, and refuse them: samples have
+two.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tape.ops.elementwise.elementary import cos, exp, log, sin
 from tape.ops.special.losses import expit, log_expit
 from tape.ops.special.normal import erfcx
 from tape.ops.special.polygammas import psi
-from tape.random._scores import beta_slopes, gamma_slopes, vonmises_slopes
+from tape.random._scores import beta_slopes, gamma_slopes
+from tape.random._symmetric import t_slopes, vonmises_slopes
 
 _BLOCK = 4096
 """Elements that are integrated together: their intermediate arrays stay in the cache."""
@@ -163,13 +165,44 @@ beta_flow_by_b = _beta_flow("beta_flow_by_b", _mirrored)
 """``dx/db``."""
 
 
+# ---- Student's t distribution ----------------------------------------------------------------------
+
+_FEW = 4.0
+"""Degrees of freedom below which tails are long: there df / t**2 has the odds of a beta sample."""
+
+
+def _t(df: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return dt/ddf, its derivative by df, and its derivative by t."""
+    t = np.where(np.abs(t) < _TINY, _TINY, t)
+    slope, by_df, score = t_slopes(np.maximum(df, _FEW), t)
+    k = np.flatnonzero(df < _FEW)
+    n, x = df[k], t[k]
+    a, logit = n / 2, np.clip(np.log(n) - 2 * np.log(np.abs(x)), -_FARTHEST, _FARTHEST)
+    inner, inner_a, _ = beta_slopes(a, np.full_like(a, 0.5), logit)
+    share = special.expit(logit)
+    difference = special.digamma(a) - special.digamma(a + 0.5)
+    inner_logit = difference - special.log_expit(logit) - (a * (1 - share) - share / 2) * inner
+    slope[k] = x / 2 * (1 / n - inner / 2)
+    by_df[k] = -x / 2 * (1 / (n * n) + inner_a / 4 + inner_logit / (2 * n))
+    square = x * x / n
+    rise = np.log1p(square) - square / (1 + square) * (1 + 1 / n)
+    score[k] = -(difference + 1 / n + rise) / 2
+    return slope, by_df, slope * (df + 1) * t / (df + t * t) - score
+
+
+_t_by_df = _one("t_flow_by_df", 1, _t, *[_last("standard_t")] * 2)
+_t_by_t = _one("t_flow_by_sample", 2, _t, *[_last("standard_t")] * 2)
+t_flow = _one(
+    "t_flow",
+    0,
+    _t,
+    lambda d, out, df, t: d * _t_by_df(df, t),
+    lambda d, out, df, t: d * _t_by_t(df, t),
+)
+"""``dt/ddf`` of a sample t of Student's t distribution."""
+
+
 # ---- functions of them -----------------------------------------------------------------------------
-
-
-def t_flow(df: Any, t: Any) -> Any:
-    """Return ``dt/ddf`` of a sample of Student's t distribution: df / t**2 has the odds of a beta one."""
-    logit = log(df) - 2 * log(abs(t))
-    return t / 2 * (1 / df - logit_flow(df / 2, 0.5, logit) / 2)
 
 
 def f_flows(dfnum: Any, dfden: Any, x: Any) -> tuple[Any, Any]:

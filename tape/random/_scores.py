@@ -1,64 +1,14 @@
-"""Integrals of scores: how a sample moves with a parameter of its distribution, at a fixed probability.
-
-A sample x with the distribution function F(x; a) and the density p follows ``F(x(a); a) = u``, so that
-``dx/da = -F_a / p``: implicit reparametrisation (Figurnov, Mohamed, Mnih, "Implicit Reparameterization
-Gradients", 2018, equation 7). With the score ``s(t) = d log p(t) / da``, that is an integral of ``s(t) p(t) /
-p(x)`` over all t below x, times -1, or over all t above x, as both together are zero. Where the score is
-monotonic, one of the two has an integrand of one sign: the one on the side where ``s(x)`` has the sign of the
-tail. So nothing cancels, and Gauss-Legendre quadrature over the range where the integrand is larger than
-rounding is exact to about 1e-13.
-
-The derivative of such an integral by a parameter, x being held, is that of the integrand:
-``s_i(t) (s_j(t) - s_j(x)) + d s_i / d a_j``.
-
-Everything here is for plain arrays of one axis.
-"""
+"""How samples of the gamma and beta distributions move: integrals of scores, see `tape.random._integrals`."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from scipy import special
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
-_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
-_NEGLIGIBLE = 42.0
-"""Where a logarithm has fallen by so much, e**-42, the integrand is less than rounding."""
+from tape.random._integrals import integral, reach
 
 _LEAST = 4.0
 """Parameters smaller than this are raised by recurrences first: integrands have long tails otherwise."""
-
-Exponent = Callable[[np.ndarray], np.ndarray]
-
-
-def _reach(exponent: Exponent, guess: np.ndarray, most: np.ndarray | float = np.inf) -> np.ndarray:
-    """Return v > 0 where a concave falling exponent is about ``-_NEGLIGIBLE``; at most ``most``."""
-    high = np.minimum(guess, most)
-    for _ in range(60):
-        is_short = (exponent(high) > -_NEGLIGIBLE) & (high < most)
-        if not is_short.any():
-            break
-        high = np.where(is_short, np.minimum(2 * high, most), high)
-    low = np.zeros_like(high)
-    for _ in range(12):  # halving: twice the range needed is no harm
-        middle = (low + high) / 2
-        is_enough = exponent(middle) <= -_NEGLIGIBLE
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    return high
-
-
-def _integral(
-    exponent: Exponent, length: np.ndarray, factors: Callable[[np.ndarray], tuple[np.ndarray, ...]]
-) -> list[np.ndarray]:
-    """Return integrals of several factors times ``exp(exponent(v))`` over v from 0 to a length."""
-    totals: list[np.ndarray] = []
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        v = node * length
-        mass = weight * length * np.exp(exponent(v))
-        parts = [mass * factor for factor in factors(v)]
-        totals = [a + b for a, b in zip(totals, parts, strict=True)] if totals else parts
-    return totals
 
 
 # ---- the gamma distribution ------------------------------------------------------------------------
@@ -113,8 +63,8 @@ def gamma_slopes(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             score = start + sign * v
             return score, score * sign * v - trigamma
 
-        length = _reach(exponent, 1 / np.sqrt(np.maximum(b, y)) + 1e-3)
-        value, value_a = _integral(exponent, length, factors)
+        length = reach(exponent, 1 / np.sqrt(np.maximum(b, y)) + 1e-3)
+        value, value_a = integral(exponent, length, factors)
         slope[side], slope_a[side] = sign * value, sign * value_a
     return total + rate * slope, total_a + rate_a * slope + rate * slope_a
 
@@ -206,8 +156,8 @@ def _beta_integrals(
         score = start + by_x
         return score, score * by_x + sum_1 - a_1, score * by_y + sum_1
 
-    length = _reach(exponent, 1 / np.sqrt(1 + np.minimum(a, b)) + 1e-3)
-    return _integral(exponent, length, factors)
+    length = reach(exponent, 1 / np.sqrt(1 + np.minimum(a, b)) + 1e-3)
+    return integral(exponent, length, factors)
 
 
 class _Jet:
@@ -239,92 +189,3 @@ class _Jet:
     def put(self, k: np.ndarray, sign: float, *parts: np.ndarray) -> None:
         """Set some elements."""
         self.value[k], self.by_a[k], self.by_b[k] = (sign * part for part in parts)
-
-
-# ---- the von Mises distribution --------------------------------------------------------------------
-
-
-def vonmises_slopes(kappa: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``dx/dkappa`` of a sample of the von Mises distribution around 0, and its derivative by kappa.
-
-    Parameters
-    ----------
-    kappa : numpy.ndarray
-        The concentration, 0 or more; float64[n].
-    x : numpy.ndarray
-        The sample, from -pi to pi; float64[n]. It is held in the derivative.
-
-    Returns
-    -------
-    slope, curvature : numpy.ndarray
-        float64[n].
-    """
-    angle = np.abs(x)
-    gap, variance = _mean_direction(kappa)
-    half = 2 * np.sin(angle / 2) ** 2  # 1 - cos
-    slope, slope_k = np.empty_like(x), np.empty_like(x)
-    is_below = half < gap  # there the score, cos - mean, is positive from 0 on
-    for side, sign in ((is_below, -1.0), (~is_below, 1.0)):
-        if not side.any():
-            continue
-        k, start, one_minus = kappa[side], angle[side], half[side]
-        mean_gap, spread = gap[side], variance[side]
-
-        def apart(v: np.ndarray, start: np.ndarray = start, sign: float = sign) -> np.ndarray:
-            # cos of what is v further minus cos of the start
-            return -sign * 2 * np.sin(start + sign * v / 2) * np.sin(v / 2)
-
-        def exponent(v: np.ndarray, k: np.ndarray = k, apart: Exponent = apart) -> np.ndarray:
-            return k * apart(v)
-
-        def factors(
-            v: np.ndarray,
-            apart: Exponent = apart,
-            distance: np.ndarray = mean_gap - one_minus,
-            spread: np.ndarray = spread,
-        ) -> tuple[np.ndarray, ...]:
-            score = distance + apart(v)
-            return score, score * apart(v) - spread
-
-        length = start if sign < 0 else np.pi - start
-        if sign > 0:
-            length = _reach(exponent, np.minimum(1 / np.sqrt(k + 1), length) + 1e-300, length)
-        value, value_k = _integral(exponent, length, factors)
-        slope[side], slope_k[side] = sign * value, sign * value_k
-    return np.sign(x) * slope, np.sign(x) * slope_k
-
-
-def _mean_direction(kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return one minus the mean of the cosine, and the variance of the cosine.
-
-    That is 1 - A and A' with A = I1 / I0; far out by series in 1 / kappa, where differences would cancel.
-    """
-    is_far = kappa > 60.0
-    near = np.where(is_far, 1.0, kappa)
-    mean = special.i1e(near) / special.i0e(near)
-    ratio = np.where(near > 1e-8, mean / np.where(near > 0, near, 1.0), 0.5)
-    gap, variance = 1 - mean, 1 - ratio - mean * mean
-    r = 1 / np.where(is_far, kappa, 1e3)
-    # 1 - A = sum c_n r^n, from A' = 1 - A / kappa - A^2
-    far = r * (_FAR[0] + r * 0)
-    slope = _FAR[0] * r * r
-    for n, c in enumerate(_FAR[1:], 2):
-        far = far + c * r**n
-        slope = slope + n * c * r ** (n + 1)
-    return np.where(is_far, far, gap), np.where(is_far, slope, variance)
-
-
-def _far_coefficients(count: int) -> list[float]:
-    """Return c_1, c_2, ... of ``1 - I1(k) / I0(k) = sum c_n k^-n``, by Riccati's equation for it."""
-    # G = 1 - A: -G' = 1 - (1 - G) / k - (1 - G)^2, so 2 G = 1 / k - G / k + G^2 - G'
-    c = [0.0]
-    for n in range(1, count + 1):
-        total = 1.0 if n == 1 else 0.0
-        if n > 1:
-            total += -c[n - 1] + (n - 1) * c[n - 1]
-        total += sum(c[i] * c[n - i] for i in range(1, n))
-        c.append(total / 2)
-    return c[1:]
-
-
-_FAR = _far_coefficients(14)
