@@ -14,8 +14,9 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-apply argpartition betainc betaincc betainccinv betaincinv eig eig_like eigvals exprel_derivative
-hashing_order histogram_bin_edges inverse_of_basis linspace all_pole of_full_rank solve_banded spline_filter vonmises_ppf
+all_pole apply argpartition betainc betaincc betainccinv betaincinv eig eig_like eigvals exprel_derivative
+hashing_order histogram_bin_edges inverse_of_basis linspace of_full_rank sampled_product solve_banded
+sparse_product spline_filter spsolve vonmises_ppf
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

@@ -53,6 +53,8 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     a, x = operands
     if not is_batched[0]:
         return op(a, x, axis=attrs["axis"] + 1)
+    if not size:
+        return np.zeros((0, *x.shape[is_batched[1] :]), x.dtype)
     return ops.stack([op(a[k], x[k] if is_batched[1] else x, **attrs) for k in range(size)])
 
 
