@@ -11,11 +11,11 @@ from tape.scipy._operands import Array, axis_at, operand
 from tape.scipy._sliding import slid, slid_along
 from tape.scipy.ndimage._arguments import (
     PADDING,
-    is_batched,
     checked_mode,
     chosen_axes,
     for_each,
     image,
+    is_batched,
     of_floats,
 )
 from tape.transforms.stop import stop_gradient

@@ -11,7 +11,7 @@ from tape.core.op import Op
 from tape.inspect.costs import declare_cost
 from tape.ops.reduction.recurrences import linear_recurrence
 from tape.ops.structure.indexing import part_along
-from tape.scipy._operands import Array, axis_at, inexact, operand, require
+from tape.scipy._operands import Array, axis_at, inexact, require
 from tape.scipy._sliding import slid_along
 
 __all__ = ["filtfilt", "lfilter", "lfilter_zi", "sosfilt", "sosfilt_zi", "sosfiltfilt"]
