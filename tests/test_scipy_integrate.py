@@ -1,4 +1,4 @@
-"""Integrals beside SciPy's: samples, quadrature, differential equations and their events; derivatives, errors."""
+"""Integrals beside SciPy's: samples, quadrature, differential equations, events; derivatives, errors."""
 
 import numpy as np
 import pytest
@@ -198,8 +198,8 @@ def test_times_of_events_are_roots():
     try:
 
         def found(k, height):
-            out = integrate.solve_ivp(spring, (0.0, 9.0), [height, 0.0], args=(k,), events=crossing, rtol=1e-9,
-                                      atol=1e-9)  # fmt: skip
+            options = {"events": crossing, "rtol": 1e-9, "atol": 1e-9}
+            out = integrate.solve_ivp(spring, (0.0, 9.0), [height, 0.0], args=(k,), **options)
             assert out.status == 1
             return np.stack([out.t_events[0][0], out.y_events[0][0, 1], out.t[-1], out.y[1, -1]])
 

@@ -191,7 +191,7 @@ def test_other_points_in_a_program_find_their_own_intervals(method):
         (lambda x, y: interpolate.CubicSpline(x[::-1], y), errors.OptionError, "strictly increasing"),
         (lambda x, y: interpolate.CubicSpline(x, y, bc_type="loose"), errors.OptionError, "bc_type"),
         (lambda x, y: interpolate.CubicSpline(x, y, bc_type="periodic"), errors.OptionError, "differ"),
-        (lambda x, y: interpolate.CubicSpline(x, y, bc_type=((3, 0), "natural")), errors.OptionError, "first"),
+        (lambda x, y: interpolate.CubicSpline(x, y, bc_type=((3, 0),) * 2), errors.OptionError, "first"),
         (lambda x, y: interpolate.CubicSpline(x, y + np.nan), errors.OptionError, "finite"),
         (lambda x, y: interpolate.CubicSpline(x, y)(x, -1), errors.OptionError, "order of a derivative"),
         (lambda x, y: interpolate.PchipInterpolator(x, 1j * y), errors.DTypeError, "real"),

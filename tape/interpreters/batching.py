@@ -213,13 +213,14 @@ class Batch(Var):
         self._refuse("an index", "Write tape.ops.getitem(array, i) for array[i]")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        if (deferred := left_to_var(self)) is not None:
-            return deferred
-        self._refuse(
-            "a plain array",
-            "Use NumPy's functions on it, or tape.ops.getitem(array, i) for array[i]; to write it into an "
-            "array, make that by np.zeros_like, or with like=, from something in the batch",
-        )
+        deferred = left_to_var(self)
+        if deferred is None:
+            self._refuse(
+                "a plain array",
+                "Use NumPy's functions on it, or tape.ops.getitem(array, i) for array[i]; to write it into "
+                "an array, make that by np.zeros_like, or with like=, from something in the batch",
+            )
+        return deferred
 
     def __bool__(self) -> NoReturn:
         self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")

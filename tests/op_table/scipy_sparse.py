@@ -27,6 +27,11 @@ def filled(ns: Any, pattern: Any, data: Any) -> Any:
     return made.toarray()
 
 
+def dense(ns: Any, data: Any) -> Any:
+    made = filled(ns, PATTERN, data)
+    return 2 * (made if ns is naive else made.toarray())
+
+
 def solve(ns: Any, data: Any, b: Any, turned: bool = False) -> Any:
     matrix = filled(ns, SQUARE, data)
     matrix = matrix.T if turned else matrix
@@ -44,15 +49,18 @@ PLAIN = [
 ]
 ALL = [
     *PLAIN,
-    Case("scipy.sparse.with_data from the right", lambda ns, data, x: x @ filled(ns, PATTERN, data), real(5), real(3)),
-    Case("scipy.sparse.with_data of a stack", lambda ns, data, x: x @ filled(ns, PATTERN.tocsc(), data), real(5),
-         real(2, 1, 3)),
-    Case("scipy.sparse.with_data transposed", lambda ns, data, x: filled(ns, PATTERN, data).T @ x, real(5), real(3)),
-    Case("scipy.sparse.with_data complex", lambda ns, data, x: filled(ns, PATTERN, data) @ x, complexes(5), complexes(4)),
-    Case("scipy.sparse.with_data dense", lambda ns, data: 2 * (filled(ns, PATTERN, data).toarray() if ns is not naive
-                                                              else filled(ns, PATTERN, data)), real(5)),
+    Case("scipy.sparse.with_data from the right", lambda ns, data, x: x @ filled(ns, PATTERN, data),
+         real(5), real(3)),
+    Case("scipy.sparse.with_data of a stack", lambda ns, data, x: x @ filled(ns, PATTERN.tocsc(), data),
+         real(5), real(2, 1, 3)),
+    Case("scipy.sparse.with_data transposed", lambda ns, data, x: filled(ns, PATTERN, data).T @ x,
+         real(5), real(3)),
+    Case("scipy.sparse.with_data complex", lambda ns, data, x: filled(ns, PATTERN, data) @ x,
+         complexes(5), complexes(4)),
+    Case("scipy.sparse.with_data dense", dense, real(5)),
     Case("scipy.sparse.linalg.spsolve columns", solve, elements, real(3, 2)),
-    Case("scipy.sparse.linalg.spsolve turned", lambda ns, data, b: solve(ns, data, b, True), elements, real(3)),
+    Case("scipy.sparse.linalg.spsolve turned", lambda ns, data, b: solve(ns, data, b, True),
+         elements, real(3)),
     Case("scipy.sparse.linalg.spsolve complex", solve, elements, complexes(3)),
 ]  # fmt: skip
 

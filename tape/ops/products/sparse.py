@@ -1,8 +1,8 @@
 """Products of a sparse matrix, of which only the stored elements are operands, with dense ones.
 
-A matrix is stored by rows, as `scipy.sparse.csr_array` does: its elements ``data``, their columns ``indices``,
-and where each row starts, ``indptr``. Two operations are each other's derivatives: the product, and the
-elements of a product of dense matrices at the places that are stored.
+A matrix is stored by rows, as `scipy.sparse.csr_array` does: its elements ``data``, their columns
+``indices``, and where each row starts, ``indptr``. Two operations are each other's derivatives: the product,
+and the elements of a product of dense matrices at the places that are stored.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def stored(matrix: Any) -> tuple[Any, Any, Any, tuple[int, int], bool]:
         matrix = matrix.T
     elif matrix.format != "csr":
         matrix = matrix.tocsr()
-    return matrix.data, matrix.indices, matrix.indptr, tuple(map(int, matrix.shape)), turned
+    return matrix.data, matrix.indices, matrix.indptr, (int(matrix.shape[0]), int(matrix.shape[1])), turned
 
 
 INTERNAL["product with a sparse array"] = lambda matrix, x, is_left: times(stored(matrix), x, is_left)

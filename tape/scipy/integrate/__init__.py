@@ -1,8 +1,8 @@
 """Integration as in `scipy.integrate`, differentiable by samples, limits, arguments and what is closed over.
 
-`trapezoid`, `simpson`, `cumulative_trapezoid`, `cumulative_simpson` and `romb` of samples; `quad`, `quad_vec`,
-`fixed_quad`, `dblquad`, `tplquad` and `nquad` of functions; `solve_ivp` and `odeint` of differential equations.
-All other names are SciPy's own, for plain numbers.
+`trapezoid`, `simpson`, `cumulative_trapezoid`, `cumulative_simpson` and `romb` of samples; `quad`,
+`quad_vec`, `fixed_quad`, `dblquad`, `tplquad` and `nquad` of functions; `solve_ivp` and `odeint` of
+differential equations. All other names are SciPy's own, for plain numbers.
 
 Examples
 --------

@@ -124,13 +124,14 @@ def solve_ivp(
     _check(found.success, found.message, y0, method, "solve_ivp")
     if dense_output:
         raise errors.UnsupportedError(
-            "solve_ivp: a dense output has no derivative. Pass the times that it would be called with as t_eval"
+            "solve_ivp: a dense output has no derivative. Pass the times that it would be called with as "
+            "t_eval"
         )
     is_varying = _is_varying(probe)
     if is_varying and (t_eval is None or events is not None):
         raise errors.UnsupportedError(
-            "solve_ivp: in a compiled function and in a batch the times to return must be given as t_eval, and "
-            "there are no events: their number differs from call to call"
+            "solve_ivp: in a compiled function and in a batch the times to return must be given as t_eval, "
+            "and there are no events: their number differs from call to call"
         )
     is_stopped = found.status == 1
 
@@ -206,7 +207,8 @@ def odeint(
         Further arguments.
     full_output : bool
         Whether to return SciPy's report, too.
-    Dfun, col_deriv, ml, mu, rtol, atol, tcrit, h0, hmax, hmin, ixpr, mxstep, mxhnil, mxordn, mxords, printmessg
+    Dfun, col_deriv, ml, mu, rtol, atol, tcrit, h0, hmax, hmin, ixpr, mxstep, mxhnil, mxordn, mxords, \
+    printmessg
         As in SciPy.
     tfirst : bool
         The order of arguments of ``func`` and ``Dfun``.
@@ -237,10 +239,11 @@ def odeint(
     args = args if isinstance(args, tuple) else (args,)
     y0, t = operand(y0), operand(t)
     y0 = ops.reshape(y0, (1,)) if not y0.ndim else y0
-    settings: dict[str, Any] = dict(
-        col_deriv=col_deriv, ml=ml, mu=mu, rtol=rtol, atol=atol, tcrit=tcrit, h0=h0, hmax=hmax, hmin=hmin, ixpr=ixpr,
-        mxstep=mxstep, mxhnil=mxhnil, mxordn=mxordn, mxords=mxords, printmessg=printmessg,
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "col_deriv": col_deriv, "ml": ml, "mu": mu, "rtol": rtol, "atol": atol, "tcrit": tcrit, "h0": h0,
+        "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,
+        "mxords": mxords, "printmessg": printmessg,
+    }  # fmt: skip
     found: Any = None
 
     def solve(slope: Callable[..., Any], start: Any, times: Any, args: Any) -> Any:
@@ -392,8 +395,8 @@ def _is_varying(probe: Segment) -> bool:
 def _check(success: bool, message: str, y0: Array, method: Any, what: str) -> None:
     if not success:
         raise errors.ConvergenceError(
-            f"{what}: {' '.join(str(message).split())} Try other tolerances, or Radau, BDF or LSODA for stiff "
-            "equations"
+            f"{what}: {' '.join(str(message).split())} Try other tolerances, or Radau, BDF or LSODA for "
+            "stiff equations"
         )
     if method not in _OF_SCIPY:
         raise errors.UnsupportedError(

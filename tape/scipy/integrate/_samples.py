@@ -200,7 +200,8 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     alone = (*found.shape[:axis], 1, *found.shape[axis + 1 :])
     if start.ndim and start.shape != alone:
         raise errors.ShapeError(
-            f"cumulative_simpson: initial has shape {list(start.shape)}. It must be a number, or {list(alone)}"
+            f"cumulative_simpson: initial has shape {list(start.shape)}. It must be a number, or "
+            f"{list(alone)}"
         )
     start = ops.broadcast_to(start, alone)
     return ops.concatenate([start, found + start], axis=axis)

@@ -69,6 +69,6 @@ __getattr__, __dir__ = refusing(
     _ndimage,
     globals(),
     "scipy.ndimage",
-    "convolve, correlate, gaussian_filter, uniform_filter, sobel, prewitt, laplace, their like along one axis, "
-    "map_coordinates, shift, zoom, affine_transform and spline_filter",
+    "convolve, correlate, gaussian_filter, uniform_filter, sobel, prewitt, laplace, their like along one "
+    "axis, map_coordinates, shift, zoom, affine_transform and spline_filter",
 )

@@ -143,8 +143,8 @@ def _windowed(
     axes = chosen_axes(axes, x.ndim, what)
     if weights.ndim != len(axes) or not weights.size:
         raise errors.ShapeError(
-            f"ndimage.{what}: weights of shape {list(weights.shape)} for {len(axes)} axes of an image of shape "
-            f"{list(x.shape)}. They need an axis for each"
+            f"ndimage.{what}: weights of shape {list(weights.shape)} for {len(axes)} axes of an image of "
+            f"shape {list(x.shape)}. They need an axis for each"
         )
     checked_mode(mode, what)
     origins = for_each(origin, len(axes), "origin", what)

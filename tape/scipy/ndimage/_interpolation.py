@@ -7,6 +7,7 @@ mode says, which decides about the filter, the coordinates and the neighbours th
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ _filter: Op = Op(
     data_dependent=False,
     doc="The coefficients of the spline through the elements along an axis.",
 )
-declare_cost(lambda out, shapes, attrs: 12 * np.prod(out), _filter)
+declare_cost(lambda out, shapes, attrs: 12 * prod(out), _filter)
 
 
 def _filtered(x: Array, order: int, mode: str) -> Array:

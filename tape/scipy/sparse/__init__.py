@@ -1,8 +1,11 @@
 """Sparse arrays of SciPy beside Vars: products, systems of equations, elements that are Vars.
 
-A sparse array or matrix of plain numbers times a Var, ``A @ x`` and ``x @ A``, records, whether this module is
-imported or not. `with_data` makes a sparse array with Vars as elements, and `linalg.spsolve` solves with both.
-All other names are those of `scipy.sparse`, for plain numbers.
+A sparse array or matrix of plain numbers times a Var, ``A @ x`` and ``x @ A``, records, whether this module
+is imported or not. `with_data` makes a sparse array with Vars as elements, and `linalg.spsolve` solves with
+both. All other names are those of `scipy.sparse`, for plain numbers.
+
+A program sees changes of an array that is stored by rows or columns; one of another format is converted when
+it is recorded.
 
 Examples
 --------

@@ -90,7 +90,8 @@ def with_data(pattern: Any, data: Any) -> SparseData:
     """
     if not is_sparse(pattern) or getattr(pattern, "format", "") not in ("csr", "csc"):
         raise errors.DTypeError(
-            f"with_data: the pattern is a {type(pattern).__name__}. It must be a csr or csc array; call its tocsr()"
+            f"with_data: the pattern is a {type(pattern).__name__}. It must be a csr or csc array; call its "
+            "tocsr()"
         )
     _, indices, indptr, shape, turned = stored(pattern)
     data = inexact(data)
@@ -111,7 +112,7 @@ def parts_of(matrix: Any, what: str) -> tuple[Any, Any, Any, tuple[int, int], bo
     """
     if not is_sparse(matrix):
         raise errors.DTypeError(
-            f"{what}: the matrix is {errors.describe(matrix)}. It must be a sparse array; np.linalg.solve takes "
-            "dense ones"
+            f"{what}: the matrix is {errors.describe(matrix)}. It must be a sparse array; np.linalg.solve "
+            "takes dense ones"
         )
     return stored(matrix)

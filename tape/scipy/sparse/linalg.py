@@ -46,7 +46,7 @@ def _factor(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, ordering:
     """
     digest = hashlib.blake2b(digest_size=16)
     for part in (data, indices, indptr):
-        digest.update(np.ascontiguousarray(part).view(np.uint8))
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
     key = digest.digest(), data.dtype.str, indices.dtype.str, len(indptr), ordering
     with _lock:
         if key in _factors:
@@ -59,8 +59,8 @@ def _factor(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, ordering:
         made = _linalg.splu(csc_array((data, indices, indptr), shape=(size, size)), permc_spec=ordering)
     except RuntimeError as error:
         raise errors.SingularMatrixError(
-            f"spsolve: the sparse matrix {size} x {size} is singular: {error}. Check its null space, or add a "
-            "multiple of the identity"
+            f"spsolve: the sparse matrix {size} x {size} is singular: {error}. Check its null space, or add "
+            "a multiple of the identity"
         ) from error
     with _lock:
         _factors[key] = made
@@ -188,8 +188,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     if shape[0] != shape[1] or b.ndim not in (1, 2) or b.shape[0] != shape[0]:
         seen = shape[::-1] if turned else shape
         raise errors.ShapeError(
-            f"spsolve: a matrix of shape {list(seen)} and a right-hand side of shape {list(b.shape)}. They must "
-            "be (n, n), and (n,) or (n, k)"
+            f"spsolve: a matrix of shape {list(seen)} and a right-hand side of shape {list(b.shape)}. They "
+            "must be (n, n), and (n,) or (n, k)"
         )
     columns = b if b.ndim == 2 else ops.reshape(b, (b.shape[0], 1))
     out = _solve(inexact(data), indices, indptr, columns, turned=turned, ordering=permc_spec)

@@ -1,9 +1,9 @@
 """Distances as in `scipy.spatial.distance`, differentiable by vectors, weights and parameters.
 
 `cdist`, `pdist` and `squareform`, for the metrics euclidean, sqeuclidean, cityblock, chebyshev, minkowski,
-cosine, correlation, canberra, braycurtis, hamming, mahalanobis, seuclidean and jensenshannon, and for functions of
-your own; and a function of two vectors for each. At distance zero derivatives are zero. All other names are
-SciPy's own, for plain numbers.
+cosine, correlation, canberra, braycurtis, hamming, mahalanobis, seuclidean and jensenshannon, and for
+functions of your own; and a function of two vectors for each. At distance zero derivatives are zero. All
+other names are SciPy's own, for plain numbers.
 
 Examples
 --------
@@ -322,8 +322,8 @@ def _left_to_scipy(function: Any, metric: Any, arguments: Any, options: dict[str
     """Return SciPy's result for plain numbers; raise if there are Vars."""
     if has_vars(list(arguments), options):
         raise errors.UnsupportedError(
-            f"{function.__name__}: the metric {metric!r} has no derivative, nor have results that are written "
-            f"to out=. Take one of {', '.join(METRICS)}, or a function of two vectors"
+            f"{function.__name__}: the metric {metric!r} has no derivative, nor have results that are "
+            f"written to out=. Take one of {', '.join(METRICS)}, or a function of two vectors"
         )
     return function(*arguments, metric, **options)
 
@@ -340,9 +340,9 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
     out : None
         Others are for plain arrays.
     **kwargs
-        Options of the metric: ``w``, weights ``(n,)``; ``p`` of minkowski; ``V`` of seuclidean, variances; and
-        ``VI`` of mahalanobis, the inverse covariance. Each may be a Var; by default the last two are those of
-        all vectors.
+        Options of the metric: ``w``, weights ``(n,)``; ``p`` of minkowski; ``V`` of seuclidean, variances;
+        and ``VI`` of mahalanobis, the inverse covariance. Each may be a Var; by default the last two are
+        those of all vectors.
 
     Returns
     -------
@@ -466,8 +466,8 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Array:
     wanted = {"tomatrix": 1, "tovector": 2}.get(force.lower(), x.ndim)
     if x.ndim not in (1, 2) or x.ndim != wanted:
         raise errors.ShapeError(
-            f"squareform: X has shape {list(x.shape)}, and force is {force!r}. Give a vector for a matrix, or a "
-            "matrix for a vector"
+            f"squareform: X has shape {list(x.shape)}, and force is {force!r}. Give a vector for a matrix, "
+            "or a matrix for a vector"
         )
     if x.ndim == 1:
         size = int(np.ceil(np.sqrt(2 * x.shape[0]))) if x.shape[0] else 1
