@@ -19,7 +19,8 @@ from scipy import integrate as _integrate
 from tape.ops import trapezoid
 from tape.scipy._operands import refusing
 from tape.scipy.integrate._equations import odeint, solve_ivp
-from tape.scipy.integrate._quadrature import dblquad, nquad, quad, quad_vec, tplquad
+from tape.scipy.integrate._nested import dblquad, nquad, tplquad
+from tape.scipy.integrate._quadrature import quad, quad_vec
 from tape.scipy.integrate._samples import (
     cumulative_simpson,
     cumulative_trapezoid,
