@@ -22,6 +22,8 @@ def filled(ns: Any, pattern: Any, data: Any) -> Any:
     """A matrix with these elements: dense for the oracle."""
     if ns is not naive:
         return tape.scipy.sparse.with_data(pattern, data)
+    if np.shape(data) != pattern.data.shape:
+        raise ValueError("there are not as many elements")
     made = pattern.copy()
     made.data = data
     return made.toarray()

@@ -315,6 +315,8 @@ def fixed_quad(f: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5
 def _widths(x: Any, y: Array, axis: int, what: str) -> Array:
     """Return the distances of samples, to broadcast with their pairs."""
     x = operand(x)
+    if x.dtype.kind == "c":
+        raise errors.DTypeError(f"{what}: positions are {errors.describe(x)}. They must be real")
     if x.ndim == 1 and x.size == y.shape[axis]:
         widths = [1] * y.ndim
         widths[axis] = x.size - 1

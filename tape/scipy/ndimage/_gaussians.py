@@ -17,6 +17,8 @@ __all__ = ["gaussian_filter", "gaussian_filter1d", "gaussian_gradient_magnitude"
 
 def _gaussian(sigma: Any, order: int, truncate: float, radius: Any, what: str) -> Array:
     """Return the weights of a Gaussian, or of its derivative; they are differentiable by sigma."""
+    if operand(sigma).dtype.kind == "c":
+        raise errors.DTypeError(f"ndimage.{what}: sigma is {errors.describe(sigma)}. It must be real")
     if order != int(order) or order < 0:
         raise errors.OptionError(f"ndimage.{what}: the order is {order!r}. It must be an int, 0 or more")
     if radius is None and is_batched(sigma):

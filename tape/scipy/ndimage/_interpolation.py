@@ -85,7 +85,7 @@ def _weights(c: Array, order: int) -> tuple[Array, list[Array]]:
     shifted = c if order % 2 else c + 0.5
     start = ops.floor(shifted)
     t = shifted - start
-    weights: list[Any] = [ops.ones_like(t)]
+    weights: list[Any] = [np.ones(t.shape)]
     for degree in range(1, order + 1):
         raised: list[Any] = []
         for n in range(degree + 1):
@@ -94,7 +94,7 @@ def _weights(c: Array, order: int) -> tuple[Array, list[Array]]:
             raised.append(left + right)
         weights = raised
     if not order:
-        weights = [ops.ones_like(ops.isnan(t)) * 1.0]
+        weights = [np.ones(t.shape)]
     return ops.astype(start, np.int64) - order // 2, weights
 
 

@@ -208,7 +208,7 @@ def lfilter_zi(b: Any, a: Any) -> Array:
     moved = b[1:] - a[1:] * b[0]
     first = ops.sum(moved) / ops.sum(a)
     totals = ops.cumsum(a)[:-1] * first
-    return totals - ops.concatenate([ops.zeros_like(moved[:1]), ops.cumsum(moved)[:-1]])
+    return totals - ops.concatenate([np.zeros(min(1, size - 1), moved.dtype), ops.cumsum(moved)[:-1]])
 
 
 def _sections(sos: Any, what: str) -> Array:

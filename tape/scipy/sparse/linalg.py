@@ -55,8 +55,9 @@ def _factor(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, ordering:
     from scipy.sparse import csc_array
 
     size = len(indptr) - 1
+    matrix = csc_array((data, indices, indptr), shape=(size, size), copy=True)  # which SciPy sorts in place
     try:
-        made = _linalg.splu(csc_array((data, indices, indptr), shape=(size, size)), permc_spec=ordering)
+        made = _linalg.splu(matrix, permc_spec=ordering)
     except RuntimeError as error:
         raise errors.SingularMatrixError(
             f"spsolve: the sparse matrix {size} x {size} is singular: {error}. Check its null space, or add "
