@@ -149,10 +149,15 @@ def solve_ivp(
     states = _States(lambda y, t, *args: fun(t, y, *args), y0, args, forward, method, tolerances, "solve_ivp")
     if t_events := found.t_events:
         for k, event in enumerate(functions):
-            if len(t_events[k]):
-                t_events[k] = ops.stack([_event_time(event, states, t0, t, args) for t in t_events[k]])
-                grid = ops.concatenate([ops.reshape(t0, (1,)), t_events[k]])
-                found.y_events[k] = states.at(grid)[1:]
+            if not len(t_events[k]):
+                continue
+            is_at_start = bool(t_events[k][0] == plain(t0))
+            if is_at_start:
+                _check_start(event(t0, y0, *args), t0)
+            later = [_event_time(event, states, t0, t, args) for t in t_events[k][int(is_at_start) :]]
+            grid = ops.stack([t0, *later])
+            first = 0 if is_at_start else 1
+            t_events[k], found.y_events[k] = grid[first:], states.at(grid)[first:]
     count = len(found.t)
     if t_eval is None:
         last = tf if not is_stopped else _last_of(t_events, found.t[-1])
@@ -367,6 +372,15 @@ def _event_time(event: Callable[..., Any], states: _States, t0: Array, time: flo
         return t
 
     return root(along, float(time), *args, solver=known)
+
+
+def _check_start(value: Any, t0: Any) -> None:
+    """Check that an event at the first time stays there, whatever the Vars are."""
+    if isinstance(operand(value), Handle) or isinstance(t0, Handle):
+        raise errors.UnsupportedError(
+            "solve_ivp: an event at the very first time depends on Vars, and might move beyond it. Start the "
+            "integration a little later, or leave out the event"
+        )
 
 
 def _last_of(t_events: Sequence[Any], time: float) -> Any:
