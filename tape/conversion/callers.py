@@ -166,6 +166,32 @@ _RENAMED = {
 }  # fmt: skip
 """The counterparts of functions of `math` and `cmath`, where NumPy has none of the same name."""
 
+_MIRRORED = {
+    "scipy.integrate": (
+        "cumulative_simpson cumulative_trapezoid dblquad fixed_quad nquad quad quad_vec romb simpson tplquad "
+        "trapezoid"
+    ),
+    "scipy.interpolate": (
+        "Akima1DInterpolator BSpline CubicHermiteSpline CubicSpline PPoly PchipInterpolator "
+        "RegularGridInterpolator interp1d interpn make_interp_spline"
+    ),
+    "scipy.ndimage": (
+        "affine_transform convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d "
+        "gaussian_gradient_magnitude gaussian_laplace laplace map_coordinates prewitt shift sobel "
+        "spline_filter spline_filter1d uniform_filter uniform_filter1d zoom"
+    ),
+    "scipy.signal": (
+        "convolve convolve2d correlate correlate2d csd detrend fftconvolve filtfilt hilbert istft lfilter "
+        "lfilter_zi oaconvolve periodogram savgol_filter sosfilt sosfilt_zi sosfiltfilt stft welch"
+    ),
+    "scipy.sparse.linalg": "spsolve",
+    "scipy.spatial.distance": (
+        "braycurtis canberra cdist chebyshev cityblock correlation cosine euclidean hamming jensenshannon "
+        "mahalanobis minkowski pdist seuclidean sqeuclidean squareform"
+    ),
+}
+"""The functions and classes of SciPy's modules that `tape.scipy` has for Vars."""
+
 _ADVICE = {
     "float": "Compute with the Var itself",
     "complex": "Compute with the Var itself; x + 1j * y makes a complex one",
@@ -183,6 +209,19 @@ _ADVICE = {
     "np.vectorize": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
     **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "Call tape.odeint"),
+    **dict.fromkeys(
+        (
+            f"scipy.interpolate.{name}"
+            for name in (
+                "InterpolatedUnivariateSpline",
+                "LSQUnivariateSpline",
+                "RectBivariateSpline",
+                "SmoothBivariateSpline",
+                "UnivariateSpline",
+            )
+        ),
+        "Use CubicSpline, make_interp_spline or RegularGridInterpolator of tape.scipy.interpolate",
+    ),
     **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton", "root")},
     "scipy.optimize.fixed_point": "Call tape.fixed_point",
     "scipy.optimize.minimize": "Call tape.scipy.minimize",
@@ -229,4 +268,6 @@ def counterpart_of(title: str) -> str:
     if module in ("math", "cmath"):
         found = _RENAMED.get(name) or (f"np.{name}" if hasattr(np, name) else "")
         return f"Call {found}, which records" if found else ""
+    if name in _MIRRORED.get(module, "").split():
+        return f"Call tape.{title}"
     return _ADVICE.get(title, "")
