@@ -1,7 +1,9 @@
 """Integrals beside SciPy's: samples, quadrature, differential equations, events; derivatives, errors."""
 
+import numba
 import numpy as np
 import pytest
+from scipy import LowLevelCallable
 from scipy import integrate as original
 
 import tape
@@ -107,6 +109,20 @@ def test_an_infinite_limit_has_no_derivative_of_its_own():
     f = lambda b: integrate.quad(lambda x: np.exp(-x * x), 0.0, b)[0]  # noqa: E731
     assert tape.grad(f)(np.inf) == 0
     assert_close(tape.vmap(tape.grad(f))(np.array([1.0, np.inf])), [np.exp(-1.0), 0.0], 1e-14)
+
+
+def test_integrals_of_complex_numbers_and_of_functions_in_c():
+    def power(k):
+        return np.sum(np.abs(integrate.quad_vec(lambda x: np.exp(1j * k * x), 0.0, 1.0)[0]) ** 2)
+
+    exact = lambda k: (2 - 2 * np.cos(k)) / k**2  # noqa: E731
+    assert_close(tape.grad(power)(1.3), tape.grad(exact)(1.3), 1e-13)
+    assert_close(tape.jvp(power, (1.3,), (1.0,))[1], tape.grad(exact)(1.3), 1e-13)
+    in_c = numba.cfunc("double(double)")(lambda x: x * x)
+    pointer = LowLevelCallable(in_c.ctypes)
+    assert_close(integrate.quad(pointer, 0.0, 3.0)[0], 9.0, 1e-13)
+    with pytest.raises(errors.UnsupportedError, match="in C"):
+        tape.grad(lambda b: integrate.quad(pointer, 0.0, b)[0])(1.0)
 
 
 def test_integrals_that_are_refused():

@@ -90,7 +90,8 @@ def left_to_var(var: Any) -> np.ndarray | None:
 
     SciPy takes an object array without axes for something that computes the product itself; None elsewhere.
     """
-    if sys._getframe(2).f_code.co_name != "_matmul_dispatch":
+    caller = sys._getframe(1).f_back
+    if caller is None or caller.f_code.co_name != "_matmul_dispatch":
         return None
     found = np.empty((), object)
     found[()] = var

@@ -15,7 +15,7 @@ from tape import errors, ops
 from tape.core.interpreter import recorder
 from tape.core.node import batch_below
 from tape.interpreters.batching import one_by_one
-from tape.scipy._operands import inside, operand
+from tape.scipy._operands import inside, operand, refusing_vars
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float, pull_through, push_through
 
@@ -76,6 +76,14 @@ def quad(
     >>> tape.grad(lambda b: quad(lambda x: x**2, 0.0, b)[0])(3.0).round(8).item()
     9.0
     """
+    if not callable(func):  # a function in C
+        from scipy import LowLevelCallable, integrate
+
+        if isinstance(func, LowLevelCallable):
+            plainly = refusing_vars(
+                integrate.quad, "quad of a function in C", "integrals of Python functions"
+            )
+            return plainly(func, a, b, args, full_output, epsabs, epsrel, limit, points, **options)
     check_callable(func, "quad")
     args = args if isinstance(args, tuple) else (args,)
     given = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points, "full_output": full_output}
@@ -145,8 +153,6 @@ def quad_vec(
     args = args if isinstance(args, tuple) else (args,)
     if workers != 1:
         from scipy import integrate
-
-        from tape.scipy._operands import refusing_vars
 
         plainly = refusing_vars(integrate.quad_vec, "quad_vec with workers", "integrals with workers=1")
         return plainly(f, a, b, epsabs, epsrel, norm, cache_size, limit, workers, points, quadrature,
