@@ -28,7 +28,7 @@ def test_derivatives_are_differences_of_scipys_values(case):
     check_derivatives(case)
 
 
-@pytest.mark.parametrize("case", some(ALL, every=2), ids=str)
+@pytest.mark.parametrize("case", some(ALL, every=3), ids=str)
 def test_compiled_is_eager(case):
     check_compiled(case)
 

@@ -182,6 +182,32 @@ _RENAMED = {
 }  # fmt: skip
 """The counterparts of functions of `math` and `cmath`, where NumPy has none of the same name."""
 
+_MIRRORED = {
+    "scipy.integrate": (
+        "cumulative_simpson cumulative_trapezoid dblquad fixed_quad nquad quad quad_vec romb simpson tplquad "
+        "trapezoid"
+    ),
+    "scipy.interpolate": (
+        "Akima1DInterpolator BSpline CubicHermiteSpline CubicSpline PPoly PchipInterpolator "
+        "RegularGridInterpolator interp1d interpn make_interp_spline"
+    ),
+    "scipy.ndimage": (
+        "affine_transform convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d "
+        "gaussian_gradient_magnitude gaussian_laplace laplace map_coordinates prewitt shift sobel "
+        "spline_filter spline_filter1d uniform_filter uniform_filter1d zoom"
+    ),
+    "scipy.signal": (
+        "convolve convolve2d correlate correlate2d csd detrend fftconvolve filtfilt hilbert istft lfilter "
+        "lfilter_zi oaconvolve periodogram savgol_filter sosfilt sosfilt_zi sosfiltfilt stft welch"
+    ),
+    "scipy.sparse.linalg": "spsolve",
+    "scipy.spatial.distance": (
+        "braycurtis canberra cdist chebyshev cityblock correlation cosine euclidean hamming jensenshannon "
+        "mahalanobis minkowski pdist seuclidean sqeuclidean squareform"
+    ),
+}
+"""The functions and classes of SciPy's modules that `tape.scipy` has for Vars."""
+
 _ADVICE = {
     "float": "Compute with the Var itself",
     "complex": "Compute with the Var itself; x + 1j * y makes a complex one",
@@ -212,6 +238,12 @@ _ADVICE = {
     "np.random.Generator.uniform": "Use tape.random, or low + (high - low) * rng.random(size)",
     "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
+    **dict.fromkeys(
+        ("scipy.interpolate.InterpolatedUnivariateSpline", "scipy.interpolate.LSQUnivariateSpline",
+         "scipy.interpolate.RectBivariateSpline", "scipy.interpolate.SmoothBivariateSpline",
+         "scipy.interpolate.UnivariateSpline"),
+        "Use CubicSpline, make_interp_spline or RegularGridInterpolator of tape.scipy.interpolate",
+    ),
     **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton")},
     "scipy.optimize.fixed_point": "Call tape.fixed_point",
     "statistics.fmean": "Call np.mean",
@@ -247,6 +279,12 @@ def counterpart_of(title: str) -> str:
     if module in ("math", "cmath"):
         found = _RENAMED.get(name) or (f"np.{name}" if hasattr(np, name) else "")
         return f"Call {found}, which records" if found else ""
+    **dict.fromkeys(
+        ("scipy.interpolate.InterpolatedUnivariateSpline", "scipy.interpolate.LSQUnivariateSpline",
+         "scipy.interpolate.RectBivariateSpline", "scipy.interpolate.SmoothBivariateSpline",
+         "scipy.interpolate.UnivariateSpline"),
+        "Use CubicSpline, make_interp_spline or RegularGridInterpolator of tape.scipy.interpolate",
+    ),
     if module.startswith("scipy.") and _is_in_tape(title):
         return f"Call tape.{title}, which records"
     return _ADVICE.get(title, "")

@@ -6,6 +6,7 @@ such as `numpy.matrix` and masked arrays, that would differ from its own results
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,8 @@ def complaint(value: Any) -> str | None:
     True
     """
     kind: Any = type(value)
+    if is_sparse(value):
+        return "a sparse array. Multiply by it with @, or convert it with .toarray()"
     if kind is np.ndarray or not isinstance(value, np.ndarray):
         return None
     if isinstance(value, np.ma.MaskedArray):
@@ -64,3 +67,32 @@ def defers_to(other: Any) -> bool:
     return (
         getattr(type(other), "__array_ufunc__", np.ndarray.__array_ufunc__) is not np.ndarray.__array_ufunc__
     )
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse array or matrix of SciPy, or one with Vars as elements.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> from tape.conversion.foreign import is_sparse
+    >>> is_sparse(scipy.sparse.eye_array(2)), is_sparse(np.eye(2))
+    (True, False)
+    """
+    kind: Any = type(value)
+    if kind.__module__.startswith("scipy.sparse"):
+        return hasattr(kind, "tocsr")
+    return kind.__module__.startswith("tape.scipy.sparse") and hasattr(kind, "parts")
+
+
+def left_to_var(var: Any) -> np.ndarray | None:
+    """Return what a Var converts to in the product ``sparse @ var``, so that SciPy leaves it to the Var.
+
+    SciPy takes an object array without axes for something that computes the product itself; None elsewhere.
+    """
+    caller = sys._getframe(1).f_back
+    if caller is None or caller.f_code.co_name != "_matmul_dispatch":
+        return None
+    found = np.empty((), object)
+    found[()] = var
+    return found

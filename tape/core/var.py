@@ -14,12 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors
+from tape.conversion.foreign import is_sparse
 from tape.conversion.numbers import check_hash
 from tape.core.node import plain, snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, create, is_creation
 from tape.core.operands import other_operand
 from tape.core.results import is_several, unpack
-from tape.core.table import OPERATIONS
+from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.var_methods import binary
 from tape.core.var_writing import InPlaceMethods
 from tape.inplace.aliases import Stale
@@ -31,6 +32,17 @@ def _reflected(key: Any) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         return OPERATIONS[key](other, self)
+
+    return method
+
+
+def _product(*, is_left: bool) -> Callable[[Any, Any], Any]:
+    """Return a method for ``@``, the Var being the left or the right operand."""
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) is not np.ndarray and is_sparse(other):
+            return INTERNAL["product with a sparse array"](other, self, not is_left)
+        return OPERATIONS[np.matmul](self, other) if is_left else OPERATIONS[np.matmul](other, self)
 
     return method
 
@@ -128,7 +140,7 @@ class Var(InPlaceMethods):
     __floordiv__, __rfloordiv__ = binary(np.floor_divide), _reflected(np.floor_divide)
     __mod__, __rmod__ = binary(np.remainder), _reflected(np.remainder)
     __pow__, __rpow__ = binary(np.power), _reflected(np.power)
-    __matmul__, __rmatmul__ = binary(np.matmul), _reflected(np.matmul)
+    __matmul__, __rmatmul__ = _product(is_left=True), _product(is_left=False)
     __and__, __rand__ = binary(np.bitwise_and), _reflected(np.bitwise_and)
     __or__, __ror__ = binary(np.bitwise_or), _reflected(np.bitwise_or)
     __xor__, __rxor__ = binary(np.bitwise_xor), _reflected(np.bitwise_xor)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import check_array, check_number
 from tape.core.node import Handle, plain
 
@@ -100,6 +101,8 @@ class PlainNumbers(Handle):
         return format(plain(self).item(), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if (deferred := left_to_var(self)) is not None:
+            return deferred
         check_array(self)
         array = np.array(self.node.value, dtype, copy=copy)
         if not copy:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tape import errors, ops
+from tape.conversion.foreign import left_to_var
 from tape.core import interpreter
 from tape.core.interpreter import Interpreter, recorder
 from tape.core.node import Handle, Leaf
@@ -211,12 +212,15 @@ class Batch(Var):
     def __index__(self) -> NoReturn:
         self._refuse("an index", "Write tape.ops.getitem(array, i) for array[i]")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._refuse(
-            "a plain array",
-            "Use NumPy's functions on it, or tape.ops.getitem(array, i) for array[i]; to write it into an "
-            "array, make that by np.zeros_like, or with like=, from something in the batch",
-        )
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        deferred = left_to_var(self)
+        if deferred is None:
+            self._refuse(
+                "a plain array",
+                "Use NumPy's functions on it, or tape.ops.getitem(array, i) for array[i]; to write it into "
+                "an array, make that by np.zeros_like, or with like=, from something in the batch",
+            )
+        return deferred
 
     def __bool__(self) -> NoReturn:
         self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")

@@ -28,6 +28,7 @@ from tape.ops.products.einsum import *  # noqa: F403
 from tape.ops.products.outer import *  # noqa: F403
 from tape.ops.products.products import *  # noqa: F403
 from tape.ops.products.signal import *  # noqa: F403
+from tape.ops.products.sparse import *  # noqa: F403
 from tape.ops.products.tensors import *  # noqa: F403
 from tape.ops.reduction import methods as _methods  # noqa: F401  # enters itself in the table
 from tape.ops.reduction.bins import *  # noqa: F403

@@ -14,9 +14,9 @@ from tape.scipy import optimize
 from tape.scipy.optimize import curve_fit, least_squares, minimize, root
 
 if TYPE_CHECKING:
-    from tape.scipy import integrate, interpolate, linalg, ndimage, signal, spatial, special, stats
+    from tape.scipy import integrate, interpolate, linalg, ndimage, signal, sparse, spatial, special, stats
 
-_LATE = ("integrate", "interpolate", "linalg", "ndimage", "signal", "spatial", "special", "stats")
+_LATE = ("integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "spatial", "special", "stats")
 
 __all__ = [
     "curve_fit",
@@ -29,6 +29,7 @@ __all__ = [
     "optimize",
     "root",
     "signal",
+    "sparse",
     "spatial",
     "special",
     "stats",

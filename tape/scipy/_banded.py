@@ -58,6 +58,8 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
         columns = ops.swapaxes(b, 0, 1)
         solved = op(ab, ops.reshape(columns, (b.shape[1], size * b.shape[2])), **attrs)
         return ops.swapaxes(ops.reshape(solved, columns.shape), 0, 1)
+    if not size:
+        return np.zeros((0, *b.shape[-2:]), b.dtype)
     return ops.stack([op(ab[k], b[k] if is_batched[1] else b, **attrs) for k in range(size)])
 
 

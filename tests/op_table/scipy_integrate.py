@@ -45,7 +45,8 @@ ALL = [
     *PLAIN,
     of("trapezoid", real(3, 2), note=" axis=0", axis=0),
     of("simpson", real(5)),
-    Case("scipy.integrate.simpson dx", lambda ns, y, dx: module(ns).simpson(y, dx=dx, axis=0), real(5, 2), positive()),
+    Case("scipy.integrate.simpson dx", lambda ns, y, dx: module(ns).simpson(y, dx=dx, axis=0),
+         real(5, 2), positive()),
     of("simpson", real(4), note=" even ints"),
     of("simpson", complexes(2), note=" two complex"),
     of_positions("simpson", real(5, 2), positions(5), note=" axis=0 ints", axis=0),
@@ -54,8 +55,10 @@ ALL = [
     of("cumulative_simpson", real(2, 5), note=" ints"),
     of_positions("cumulative_simpson", real(6, 2), positions(6), axis=0),
     Case("scipy.integrate.cumulative_simpson dx initial ints",
-         lambda ns, y, dx, start: module(ns).cumulative_simpson(y, dx=dx, initial=start), real(2, 4), positive(), real()),
-    Case("scipy.integrate.romb ints", lambda ns, y, dx: module(ns).romb(y, dx=dx, axis=0), real(5, 2), positive()),
+         lambda ns, y, dx, start: module(ns).cumulative_simpson(y, dx=dx, initial=start),
+         real(2, 4), positive(), real()),
+    Case("scipy.integrate.romb ints", lambda ns, y, dx: module(ns).romb(y, dx=dx, axis=0),
+         real(5, 2), positive()),
     Case("scipy.integrate.fixed_quad ints", gauss, real(), positive()),
 ]  # fmt: skip
 CASES = ALL if is_full() else PLAIN

@@ -7,7 +7,7 @@ from scipy import ndimage
 
 import tape
 from tests import naive
-from tests.op_table.case import Argument, Case, complexes, positive, real
+from tests.op_table.case import Argument, Case, complexes, real
 from tests.tiers import is_full
 
 places = Argument((2, 5), lambda rng, shape: rng.integers(-1, 4, shape) + rng.uniform(0.2, 0.4, shape))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.conversion.foreign import is_sparse
 from tape.program.calls.bytecode import names_in
 from tape.program.calls.statics import key_of
 
@@ -204,6 +205,9 @@ class _Walk:
         elif isinstance(value, type):
             if self._is_users(value):
                 self._owners.append(value)
+        elif is_sparse(value):  # products read its parts, whatever the code says
+            for name in _PARTS & vars(value).keys():
+                self._bind("attribute", value, name, vars(value)[name])
         elif self._is_users(type(value)):
             self._owners.append(value)
             self._waiting.append(type(value))
@@ -300,6 +304,8 @@ class _Walk:
 
 
 _EMPTY: Any = object()
+_PARTS = {"coords", "data", "indices", "indptr", "offsets", "rows"}
+"""Of sparse arrays."""
 _LIBRARIES = tuple(
     {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
 )

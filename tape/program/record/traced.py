@@ -14,6 +14,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.conversion.callers import Caller
+from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import refuse_tried
 from tape.core.interpreter import resolve
 from tape.core.node import plain
@@ -137,6 +138,8 @@ class Traced(Var):
         return hash(int(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if (deferred := left_to_var(self)) is not None:
+            return deferred
         inside = resolve(self)
         if inside is not self:
             return np.array(inside, dtype, copy=copy)

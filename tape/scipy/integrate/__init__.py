@@ -1,8 +1,8 @@
 """Integration as in `scipy.integrate`, differentiable by samples, limits, arguments and what is closed over.
 
-`trapezoid`, `simpson`, `cumulative_trapezoid`, `cumulative_simpson` and `romb` of samples; `quad`, `quad_vec`,
-`fixed_quad`, `dblquad`, `tplquad` and `nquad` of functions; `solve_ivp` and `odeint` of differential equations.
-All other names are SciPy's own, for plain numbers.
+`trapezoid`, `simpson`, `cumulative_trapezoid`, `cumulative_simpson` and `romb` of samples; `quad`,
+`quad_vec`, `fixed_quad`, `dblquad`, `tplquad` and `nquad` of functions; `solve_ivp` and `odeint` of
+differential equations. All other names are SciPy's own, for plain numbers.
 
 Examples
 --------
@@ -19,7 +19,8 @@ from scipy import integrate as _integrate
 from tape.ops import trapezoid
 from tape.scipy._operands import refusing
 from tape.scipy.integrate._equations import odeint, solve_ivp
-from tape.scipy.integrate._quadrature import dblquad, nquad, quad, quad_vec, tplquad
+from tape.scipy.integrate._nested import dblquad, nquad, tplquad
+from tape.scipy.integrate._quadrature import quad, quad_vec
 from tape.scipy.integrate._samples import (
     cumulative_simpson,
     cumulative_trapezoid,

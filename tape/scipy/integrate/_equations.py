@@ -124,13 +124,14 @@ def solve_ivp(
     _check(found.success, found.message, y0, method, "solve_ivp")
     if dense_output:
         raise errors.UnsupportedError(
-            "solve_ivp: a dense output has no derivative. Pass the times that it would be called with as t_eval"
+            "solve_ivp: a dense output has no derivative. Pass the times that it would be called with as "
+            "t_eval"
         )
     is_varying = _is_varying(probe)
     if is_varying and (t_eval is None or events is not None):
         raise errors.UnsupportedError(
-            "solve_ivp: in a compiled function and in a batch the times to return must be given as t_eval, and "
-            "there are no events: their number differs from call to call"
+            "solve_ivp: in a compiled function and in a batch the times to return must be given as t_eval, "
+            "and there are no events: their number differs from call to call"
         )
     is_stopped = found.status == 1
 
@@ -148,10 +149,15 @@ def solve_ivp(
     states = _States(lambda y, t, *args: fun(t, y, *args), y0, args, forward, method, tolerances, "solve_ivp")
     if t_events := found.t_events:
         for k, event in enumerate(functions):
-            if len(t_events[k]):
-                t_events[k] = ops.stack([_event_time(event, states, t0, t, args) for t in t_events[k]])
-                grid = ops.concatenate([ops.reshape(t0, (1,)), t_events[k]])
-                found.y_events[k] = states.at(grid)[1:]
+            if not len(t_events[k]):
+                continue
+            is_at_start = bool(t_events[k][0] == plain(t0))
+            if is_at_start:
+                _check_start(event(t0, y0, *args), t0)
+            later = [_event_time(event, states, t0, t, args) for t in t_events[k][int(is_at_start) :]]
+            grid = ops.stack([t0, *later])
+            first = 0 if is_at_start else 1
+            t_events[k], found.y_events[k] = grid[first:], states.at(grid)[first:]
     count = len(found.t)
     if t_eval is None:
         last = tf if not is_stopped else _last_of(t_events, found.t[-1])
@@ -206,7 +212,8 @@ def odeint(
         Further arguments.
     full_output : bool
         Whether to return SciPy's report, too.
-    Dfun, col_deriv, ml, mu, rtol, atol, tcrit, h0, hmax, hmin, ixpr, mxstep, mxhnil, mxordn, mxords, printmessg
+    Dfun, col_deriv, ml, mu, rtol, atol, tcrit, h0, hmax, hmin, ixpr, mxstep, mxhnil, mxordn, mxords, \
+    printmessg
         As in SciPy.
     tfirst : bool
         The order of arguments of ``func`` and ``Dfun``.
@@ -237,10 +244,11 @@ def odeint(
     args = args if isinstance(args, tuple) else (args,)
     y0, t = operand(y0), operand(t)
     y0 = ops.reshape(y0, (1,)) if not y0.ndim else y0
-    settings: dict[str, Any] = dict(
-        col_deriv=col_deriv, ml=ml, mu=mu, rtol=rtol, atol=atol, tcrit=tcrit, h0=h0, hmax=hmax, hmin=hmin, ixpr=ixpr,
-        mxstep=mxstep, mxhnil=mxhnil, mxordn=mxordn, mxords=mxords, printmessg=printmessg,
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "col_deriv": col_deriv, "ml": ml, "mu": mu, "rtol": rtol, "atol": atol, "tcrit": tcrit, "h0": h0,
+        "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,
+        "mxords": mxords, "printmessg": printmessg,
+    }  # fmt: skip
     found: Any = None
 
     def solve(slope: Callable[..., Any], start: Any, times: Any, args: Any) -> Any:
@@ -366,6 +374,15 @@ def _event_time(event: Callable[..., Any], states: _States, t0: Array, time: flo
     return root(along, float(time), *args, solver=known)
 
 
+def _check_start(value: Any, t0: Any) -> None:
+    """Check that an event at the first time stays there, whatever the Vars are."""
+    if isinstance(operand(value), Handle) or isinstance(t0, Handle):
+        raise errors.UnsupportedError(
+            "solve_ivp: an event at the very first time depends on Vars, and might move beyond it. Start the "
+            "integration a little later, or leave out the event"
+        )
+
+
 def _last_of(t_events: Sequence[Any], time: float) -> Any:
     """Return the time of the event that has ended the integration."""
     for times in t_events:
@@ -392,8 +409,8 @@ def _is_varying(probe: Segment) -> bool:
 def _check(success: bool, message: str, y0: Array, method: Any, what: str) -> None:
     if not success:
         raise errors.ConvergenceError(
-            f"{what}: {' '.join(str(message).split())} Try other tolerances, or Radau, BDF or LSODA for stiff "
-            "equations"
+            f"{what}: {' '.join(str(message).split())} Try other tolerances, or Radau, BDF or LSODA for "
+            "stiff equations"
         )
     if method not in _OF_SCIPY:
         raise errors.UnsupportedError(

@@ -200,7 +200,8 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     alone = (*found.shape[:axis], 1, *found.shape[axis + 1 :])
     if start.ndim and start.shape != alone:
         raise errors.ShapeError(
-            f"cumulative_simpson: initial has shape {list(start.shape)}. It must be a number, or {list(alone)}"
+            f"cumulative_simpson: initial has shape {list(start.shape)}. It must be a number, or "
+            f"{list(alone)}"
         )
     start = ops.broadcast_to(start, alone)
     return ops.concatenate([start, found + start], axis=axis)
@@ -314,6 +315,8 @@ def fixed_quad(f: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5
 def _widths(x: Any, y: Array, axis: int, what: str) -> Array:
     """Return the distances of samples, to broadcast with their pairs."""
     x = operand(x)
+    if x.dtype.kind == "c":
+        raise errors.DTypeError(f"{what}: positions are {errors.describe(x)}. They must be real")
     if x.ndim == 1 and x.size == y.shape[axis]:
         widths = [1] * y.ndim
         widths[axis] = x.size - 1

@@ -185,7 +185,7 @@ def basis(t: Array, x: Array, place: Array, k: int, nu: int = 0) -> Array:
     """
     around = ops.expand_dims(place, 0) + np.arange(1 - k, k + 1).reshape(-1, *(1,) * x.ndim)
     knots = ops.getitem(t, around)  # number i + m is at m + k - 1
-    values: list[Any] = [ops.ones_like(x)]
+    values: list[Any] = [np.ones(x.shape)]
     for degree in range(1, k + 1):
         raised: list[Any] = [0.0] * (degree + 1)
         for n in range(1, degree + 1):
@@ -200,7 +200,7 @@ def basis(t: Array, x: Array, place: Array, k: int, nu: int = 0) -> Array:
                 raised[n] = weight * (x - left)
         values = raised
     if nu > k:
-        return ops.stack([ops.zeros_like(x)] * (k + 1))
+        return np.zeros((k + 1, *x.shape))
     return ops.stack([value + 0.0 * x if np.shape(value) != x.shape else value for value in values])
 
 

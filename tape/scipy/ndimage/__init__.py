@@ -24,24 +24,25 @@ from tape.scipy.ndimage._filters import (
     convolve1d,
     correlate,
     correlate1d,
-    gaussian_filter,
-    gaussian_filter1d,
-    gaussian_gradient_magnitude,
-    gaussian_laplace,
     laplace,
     prewitt,
     sobel,
     uniform_filter,
     uniform_filter1d,
 )
+from tape.scipy.ndimage._gaussians import (
+    gaussian_filter,
+    gaussian_filter1d,
+    gaussian_gradient_magnitude,
+    gaussian_laplace,
+)
 from tape.scipy.ndimage._interpolation import (
     affine_transform,
     map_coordinates,
     shift,
-    spline_filter,
-    spline_filter1d,
     zoom,
 )
+from tape.scipy.ndimage._splines import spline_filter, spline_filter1d
 
 __all__ = [
     "affine_transform",
@@ -69,6 +70,6 @@ __getattr__, __dir__ = refusing(
     _ndimage,
     globals(),
     "scipy.ndimage",
-    "convolve, correlate, gaussian_filter, uniform_filter, sobel, prewitt, laplace, their like along one axis, "
-    "map_coordinates, shift, zoom, affine_transform and spline_filter",
+    "convolve, correlate, gaussian_filter, uniform_filter, sobel, prewitt, laplace, their like along one "
+    "axis, map_coordinates, shift, zoom, affine_transform and spline_filter",
 )

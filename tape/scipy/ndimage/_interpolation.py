@@ -12,143 +12,14 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.batch_rules import along_axes
-from tape.core.op import Op
-from tape.inspect.costs import declare_cost
 from tape.scipy._operands import Array, double, operand, real_double
 from tape.scipy.ndimage._arguments import checked_mode, for_each, image, of_floats
+from tape.scipy.ndimage._splines import checked_order, filtered_by
 
-__all__ = ["affine_transform", "map_coordinates", "shift", "spline_filter", "spline_filter1d", "zoom"]
+__all__ = ["affine_transform", "map_coordinates", "shift", "zoom"]
 
 _PADDED = 12
 """As many pixels as SciPy puts around an image whose extension has no filter of its own."""
-_FEW = 100
-_EXTENSIONS = {
-    "reflect": "reflect", "grid-mirror": "reflect", "nearest": "reflect", "grid-wrap": "grid-wrap",
-}  # fmt: skip
-"""The extensions that have a filter; for the others it is that of ``mirror``."""
-
-
-# ---- coefficients ----------------------------------------------------------------------------------
-
-
-def _filter_forward(x: Any, *, order: int, axis: int, mode: str) -> Any:
-    from scipy import ndimage
-
-    return ndimage.spline_filter1d(x, order, axis, output=np.float64, mode=mode)
-
-
-def _filter_adjoint(g: Any, out: Any, x: Any, order: int, axis: int, mode: str) -> Any:
-    """Return the transpose: the matrix is symmetric, for ``mirror`` once its outer rows count half.
-
-    That of ``reflect`` is not, as SciPy starts its recurrences approximately: for few pixels this matters.
-    """
-    size = g.shape[axis]
-    if mode == "reflect" and size < _FEW:
-        matrix = _filter_forward(np.eye(size), order=order, axis=0, mode=mode)
-        return ops.moveaxis(ops.tensordot(matrix.T, g, axes=(1, axis)), 0, axis)
-    if mode != "mirror" or size < 2:
-        return _filter(g, order=order, axis=axis, mode=mode)
-    shape = [1] * g.ndim
-    shape[axis] = size
-    weights = np.ones(size)
-    weights[[0, -1]] = 0.5
-    weights = weights.reshape(shape)
-    return _filter(g / weights, order=order, axis=axis, mode=mode) * weights
-
-
-_filter: Op = Op(
-    _filter_forward,
-    name="spline_filter",
-    vjp=[_filter_adjoint],
-    linear=True,
-    batch=along_axes,
-    data_dependent=False,
-    doc="The coefficients of the spline through the elements along an axis.",
-)
-declare_cost(lambda out, shapes, attrs: 12 * np.prod(out), _filter)
-
-
-def _filtered(x: Array, order: int, mode: str) -> Array:
-    """Return coefficients along all axes, in double precision."""
-    x = double(x)
-    if order < 2 or not x.size:
-        return x
-    if x.dtype.kind == "c":
-        return _filtered(ops.real(x), order, mode) + 1j * _filtered(ops.imag(x), order, mode)
-    for axis in range(x.ndim):
-        if x.shape[axis] > 1:
-            x = _filter(x, order=order, axis=axis, mode=_EXTENSIONS.get(mode, "mirror"))
-    return x
-
-
-def _checked_order(order: Any, what: str, least: int = 0) -> int:
-    if order != int(order) or not least <= order <= 5:
-        raise errors.OptionError(f"ndimage.{what}: the order is {order!r}. It must be {least}, ..., 5")
-    return int(order)
-
-
-def spline_filter1d(
-    input: Any, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
-) -> Array:
-    """Return the coefficients of splines along an axis, as `scipy.ndimage.spline_filter1d`.
-
-    Parameters
-    ----------
-    input : array_like or Var
-        The image, of any shape, real.
-    order : int
-        Of the splines, up to 5.
-    axis : int
-        The axis.
-    output : dtype
-        ``float64``; others are for plain arrays.
-    mode : str
-        How the image is extended.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        In double precision.
-
-    Raises
-    ------
-    OptionError
-        If the order or the mode is unknown.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.ndimage.spline_filter1d([1.0, 2.0, 4.0], order=2).round(6)
-    array([0.75, 1.75, 4.75])
-    """
-    x = real_double(input, "ndimage.spline_filter1d: the image")
-    order = _checked_order(order, "spline_filter1d")
-    checked_mode(mode, "spline_filter1d")
-    if output is not np.float64:
-        raise errors.OptionError("ndimage.spline_filter1d: output must be np.float64")
-    if order < 2 or not x.size:
-        return x
-    return _filter(x, order=order, axis=axis % x.ndim, mode=_EXTENSIONS.get(mode, "mirror"))
-
-
-def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:
-    """Return the coefficients of splines along all axes, as `scipy.ndimage.spline_filter`.
-
-    Parameters, result and errors are those of `spline_filter1d`, without an axis.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.scipy.ndimage.spline_filter(np.ones((2, 2)))
-    array([[1., 1.],
-           [1., 1.]])
-    """
-    order = _checked_order(order, "spline_filter", 2)
-    x = real_double(input, "ndimage.spline_filter: the image")
-    for axis in range(x.ndim):
-        x = spline_filter1d(x, order, axis, output, mode)
-    return x
 
 
 # ---- values between pixels -------------------------------------------------------------------------
@@ -163,7 +34,7 @@ def _prepared(x: Array, order: int, mode: str, cval: Any, prefilter: bool) -> tu
         padded = _PADDED
         options = {"constant_values": cval} if mode == "grid-constant" else {}
         x = ops.pad(x, padded, mode="edge" if mode == "nearest" else "constant", **options)
-    return _filtered(x, order, mode), padded
+    return filtered_by(x, order, mode), padded
 
 
 def _mapped(c: Array, size: int, mode: str) -> tuple[Array, Array | None]:
@@ -214,7 +85,7 @@ def _weights(c: Array, order: int) -> tuple[Array, list[Array]]:
     shifted = c if order % 2 else c + 0.5
     start = ops.floor(shifted)
     t = shifted - start
-    weights: list[Any] = [ops.ones_like(t)]
+    weights: list[Any] = [np.ones(t.shape)]
     for degree in range(1, order + 1):
         raised: list[Any] = []
         for n in range(degree + 1):
@@ -223,7 +94,7 @@ def _weights(c: Array, order: int) -> tuple[Array, list[Array]]:
             raised.append(left + right)
         weights = raised
     if not order:
-        weights = [ops.ones_like(ops.isnan(t)) * 1.0]
+        weights = [np.ones(t.shape)]
     return ops.astype(start, np.int64) - order // 2, weights
 
 
@@ -294,7 +165,7 @@ def map_coordinates(
     """
     what = "map_coordinates"
     x, c = image(input, what), real_double(coordinates, "ndimage.map_coordinates: coordinates")
-    order = _checked_order(order, what)
+    order = checked_order(order, what)
     checked_mode(mode, what)
     if c.ndim < 2 or c.shape[0] != x.ndim:
         raise errors.ShapeError(
@@ -382,7 +253,7 @@ def shift(
     array([0. , 1.5, 3. ])
     """
     x = image(input, "shift")
-    order = _checked_order(order, "shift")
+    order = checked_order(order, "shift")
     checked_mode(mode, "shift")
     steps = _parts(shift, x.ndim, "shift")
     grid = [np.arange(float(n)) - step for n, step in zip(x.shape, steps, strict=True)]
@@ -424,7 +295,7 @@ def zoom(
     array([1. , 1.5, 2. , 3. , 4. ])
     """
     x = image(input, "zoom")
-    order = _checked_order(order, "zoom")
+    order = checked_order(order, "zoom")
     checked_mode(mode, "zoom")
     factors = [float(factor) for factor in for_each(zoom, x.ndim, "zoom", "zoom")]
     sizes = [round(n * factor) for n, factor in zip(x.shape, factors, strict=True)]
@@ -479,7 +350,7 @@ def affine_transform(
     """
     what = "affine_transform"
     x, matrix = image(input, what), real_double(matrix, "ndimage.affine_transform: the matrix")
-    order = _checked_order(order, what)
+    order = checked_order(order, what)
     checked_mode(mode, what)
     d = x.ndim
     shape = x.shape if output_shape is None else tuple(output_shape)

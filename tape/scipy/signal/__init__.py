@@ -1,8 +1,8 @@
 """Signal processing as in `scipy.signal`, differentiable by signals and by coefficients.
 
-`convolve`, `correlate`, `fftconvolve`, `oaconvolve`, `convolve2d`, `correlate2d`; `lfilter`, `sosfilt`, `filtfilt`,
-`sosfiltfilt` and the states `lfilter_zi` and `sosfilt_zi`; `savgol_filter`, `detrend`, `hilbert`; `stft`, `istft`,
-`welch`, `csd` and `periodogram`. All other names are SciPy's own, for plain numbers.
+`convolve`, `correlate`, `fftconvolve`, `oaconvolve`, `convolve2d`, `correlate2d`; `lfilter`, `sosfilt`,
+`filtfilt`, `sosfiltfilt` and the states `lfilter_zi` and `sosfilt_zi`; `savgol_filter`, `detrend`, `hilbert`;
+`stft`, `istft`, `welch`, `csd` and `periodogram`. All other names are SciPy's own, for plain numbers.
 
 Examples
 --------
@@ -56,6 +56,6 @@ __getattr__, __dir__ = refusing(
     _signal,
     globals(),
     "scipy.signal",
-    "convolve, correlate, lfilter, sosfilt, filtfilt, savgol_filter, detrend, hilbert, stft, istft, welch and "
-    "their like",
+    "convolve, correlate, lfilter, sosfilt, filtfilt, savgol_filter, detrend, hilbert, stft, istft, welch "
+    "and their like",
 )

@@ -11,7 +11,7 @@ from tape.core.op import Op
 from tape.inspect.costs import declare_cost
 from tape.ops.reduction.recurrences import linear_recurrence
 from tape.ops.structure.indexing import part_along
-from tape.scipy._operands import Array, axis_at, inexact, operand, require
+from tape.scipy._operands import Array, axis_at, inexact, require
 from tape.scipy._sliding import slid_along
 
 __all__ = ["filtfilt", "lfilter", "lfilter_zi", "sosfilt", "sosfilt_zi", "sosfiltfilt"]
@@ -53,6 +53,8 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     a, x = operands
     if not is_batched[0]:
         return op(a, x, axis=attrs["axis"] + 1)
+    if not size:
+        return np.zeros((0, *x.shape[is_batched[1] :]), x.dtype)
     return ops.stack([op(a[k], x[k] if is_batched[1] else x, **attrs) for k in range(size)])
 
 
@@ -206,7 +208,7 @@ def lfilter_zi(b: Any, a: Any) -> Array:
     moved = b[1:] - a[1:] * b[0]
     first = ops.sum(moved) / ops.sum(a)
     totals = ops.cumsum(a)[:-1] * first
-    return totals - ops.concatenate([ops.zeros_like(moved[:1]), ops.cumsum(moved)[:-1]])
+    return totals - ops.concatenate([np.zeros(min(1, size - 1), moved.dtype), ops.cumsum(moved)[:-1]])
 
 
 def _sections(sos: Any, what: str) -> Array:

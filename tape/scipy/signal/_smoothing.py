@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def savgol_filter(
         )
     if not 0 <= polyorder < window_length:
         raise errors.OptionError(
-            f"savgol_filter: the degree {polyorder} must be less than the length of the window {window_length}"
+            f"savgol_filter: the degree {polyorder} must be less than the length of the window "
+            f"{window_length}"
         )
     weights = signal.savgol_coeffs(window_length, polyorder, deriv).astype(np.finfo(x.dtype).dtype)
     if mode != "interp":
@@ -144,7 +146,7 @@ def detrend(
     if breaks[0] < 0 or breaks[-1] > count:
         raise errors.OptionError(f"detrend: breakpoints {bp!r} must be within the {count} samples")
     parts = []
-    for start, stop in zip(breaks, breaks[1:], strict=False):
+    for start, stop in pairwise(breaks):
         size = stop - start
         lines = np.stack([np.arange(1.0, size + 1) / size, np.ones(size)], axis=1)
         basis, sizes, _ = np.linalg.svd(lines, full_matrices=False)

@@ -59,9 +59,9 @@ class _Segments:
 
 
 def csd(
-    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
-    scaling: str = "density", axis: int = -1, average: str = "mean",
+    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Any, Array]:  # fmt: skip
     """Return the cross spectral density of two signals by Welch's method, as `scipy.signal.csd`.
 

@@ -1,9 +1,9 @@
 """Distances as in `scipy.spatial.distance`, differentiable by vectors, weights and parameters.
 
 `cdist`, `pdist` and `squareform`, for the metrics euclidean, sqeuclidean, cityblock, chebyshev, minkowski,
-cosine, correlation, canberra, braycurtis, hamming, mahalanobis, seuclidean and jensenshannon, and for functions of
-your own; and a function of two vectors for each. At distance zero derivatives are zero. All other names are
-SciPy's own, for plain numbers.
+cosine, correlation, canberra, braycurtis, hamming, mahalanobis, seuclidean and jensenshannon, and for
+functions of your own; and a function of two vectors for each. At distance zero derivatives are zero. All
+other names are SciPy's own, for plain numbers.
 
 Examples
 --------
@@ -26,9 +26,24 @@ import numpy as np
 from scipy.spatial import distance as _distance
 
 from tape import errors, ops
-from tape.scipy._operands import Array, has_vars, inexact, operand, real_double, refusing, require
-from tape.scipy.spatial import _metrics
+from tape.scipy._operands import Array, has_vars, operand, real_double, refusing, require
 from tape.scipy.spatial._metrics import ALIASES, METRICS
+from tape.scipy.spatial._pairs import (
+    braycurtis,
+    canberra,
+    chebyshev,
+    checked,
+    cityblock,
+    correlation,
+    cosine,
+    euclidean,
+    hamming,
+    jensenshannon,
+    mahalanobis,
+    minkowski,
+    seuclidean,
+    sqeuclidean,
+)
 
 __all__ = [
     "braycurtis",
@@ -50,236 +65,7 @@ __all__ = [
 ]
 
 
-# ---- between two vectors ---------------------------------------------------------------------------
-
-
-def _vectors(what: str, *given: Any) -> list[Array]:
-    """Return vectors of one length."""
-    found = []
-    for x in given:
-        x = inexact(x)
-        if x.dtype.kind == "c":
-            raise errors.DTypeError(f"{what}: a vector is {errors.describe(x)}. It must be real")
-        found.append(ops.reshape(x, (1,)) if not x.ndim else x)
-    shapes = [list(x.shape) for x in found]
-    if any(x.ndim != 1 for x in found) or any(shape != shapes[0] for shape in shapes):
-        raise errors.ShapeError(f"{what}: of shapes {shapes}. They must be vectors of one length")
-    return found
-
-
-def _weighted(name: str) -> Callable[..., Array]:
-    """Make the function of two vectors, and of weights, of a metric."""
-    formula = METRICS[name][0]
-
-    def function(u: Any, v: Any, w: Any = None) -> Array:
-        u, v, *weights = _vectors(name, u, v, *([] if w is None else [w]))
-        if weights:
-            require(ops.all(weights[0] >= 0), f"{name}: weights must not be negative")
-        return formula(u, v, *weights)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""The {name} distance of two vectors, as `scipy.spatial.distance.{name}`.
-
-    Parameters
-    ----------
-    u, v : array_like or Var
-        ``(n,)``: real.
-    w : array_like or Var, optional
-        ``(n,)``: weights, not negative.
-
-    Returns
-    -------
-    numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If the vectors have different lengths.
-    OptionError
-        If a weight is negative.
-
-    Examples
-    --------
-    >>> import tape
-    >>> bool(tape.scipy.spatial.distance.{name}([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]) >= 0)
-    True
-    """
-    return function
-
-
-braycurtis = _weighted("braycurtis")
-canberra = _weighted("canberra")
-chebyshev = _weighted("chebyshev")
-cityblock = _weighted("cityblock")
-cosine = _weighted("cosine")
-euclidean = _weighted("euclidean")
-hamming = _weighted("hamming")
-sqeuclidean = _weighted("sqeuclidean")
-
-
-def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Array:
-    """Return what the correlation of two vectors is less than 1, as SciPy's function of this name.
-
-    Parameters
-    ----------
-    u, v : array_like or Var
-        ``(n,)``: real.
-    w : array_like or Var, optional
-        ``(n,)``: weights, not negative.
-    centered : bool
-        Whether the means are taken out first.
-
-    Returns
-    -------
-    numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If the vectors have different lengths.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.spatial.distance.correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]).round(9).item()
-    2.0
-    """
-    u, v, *weights = _vectors("correlation", u, v, *([] if w is None else [w]))
-    return _metrics.correlation(u, v, weights[0] if weights else None, centered)
-
-
-def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Array:
-    """Return the distance of two vectors of order p, as `scipy.spatial.distance.minkowski`.
-
-    Parameters
-    ----------
-    u, v : array_like or Var
-        ``(n,)``: real.
-    p : scalar or Var
-        The order, positive; infinity is the largest difference.
-    w : array_like or Var, optional
-        ``(n,)``: weights, not negative.
-
-    Returns
-    -------
-    numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If the vectors have different lengths.
-    OptionError
-        If the order is not positive.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.spatial.distance.minkowski([0.0, 0.0], [3.0, 4.0], 1).item()
-    7.0
-    """
-    u, v, *weights = _vectors("minkowski", u, v, *([] if w is None else [w]))
-    return _metrics.minkowski(u, v, p, weights[0] if weights else None)
-
-
-def mahalanobis(u: Any, v: Any, VI: Any) -> Array:
-    """Return the distance of two vectors relative to a covariance, as SciPy's function of this name.
-
-    Parameters
-    ----------
-    u, v : array_like or Var
-        ``(n,)``: real.
-    VI : array_like or Var
-        ``(n, n)``: the inverse of the covariance.
-
-    Returns
-    -------
-    numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.scipy.spatial.distance.mahalanobis([0.0, 0.0], [3.0, 4.0], np.eye(2)).item()
-    5.0
-    """
-    u, v = _vectors("mahalanobis", u, v)
-    return _metrics.mahalanobis(u, v, _checked(inexact(VI), (u.shape[0],) * 2, "VI", "mahalanobis"))
-
-
-def seuclidean(u: Any, v: Any, V: Any) -> Array:
-    """Return the Euclidean distance relative to variances, as `scipy.spatial.distance.seuclidean`.
-
-    Parameters
-    ----------
-    u, v : array_like or Var
-        ``(n,)``: real.
-    V : array_like or Var
-        ``(n,)``: the variances.
-
-    Returns
-    -------
-    numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If the vectors have different lengths.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.spatial.distance.seuclidean([0.0, 0.0], [3.0, 4.0], [9.0, 16.0]).round(6).item()
-    1.414214
-    """
-    u, v, V = _vectors("seuclidean", u, v, V)
-    return _metrics.seuclidean(u, v, V)
-
-
-def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Array:
-    """Return the distance of Jensen and Shannon of distributions, as SciPy's function of this name.
-
-    Parameters
-    ----------
-    p, q : array_like or Var
-        Not negative; they are normalized along the axis, and broadcast along the others.
-    base : scalar or Var, optional
-        The base of logarithms, by default e.
-    axis : int
-        The axis.
-    keepdims : bool
-        Whether to keep the axis, with length 1.
-
-    Returns
-    -------
-    numpy.generic, numpy.ndarray or Var
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not broadcast.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.spatial.distance.jensenshannon([1.0, 0.0], [0.0, 1.0], 2.0).item()
-    1.0
-    """
-    p, q = ops.broadcast_arrays(inexact(p), inexact(q))
-    out = _metrics.jensenshannon(ops.moveaxis(p, axis, -1), ops.moveaxis(q, axis, -1), base)
-    return ops.expand_dims(out, axis) if keepdims else out
-
-
 # ---- between many ----------------------------------------------------------------------------------
-
-
-def _checked(x: Array, shape: tuple[int, ...], name: str, what: str) -> Array:
-    if x.shape != shape:
-        raise errors.ShapeError(f"{what}: {name} has shape {list(x.shape)}. It must be {list(shape)}")
-    return x
 
 
 def _metric(
@@ -297,13 +83,13 @@ def _metric(
         raise errors.OptionError(f"{what}: {name} has no option {', '.join(sorted(unknown))}")
     found = {key: real_double(value, f"{what}: {key}") for key, value in options.items() if value is not None}
     if "w" in found:
-        _checked(found["w"], (size,), "w", what)
+        checked(found["w"], (size,), "w", what)
         require(ops.all(found["w"] >= 0), f"{what}: weights must not be negative")
     if name == "minkowski" and "p" in found and not has_vars(options["p"]):
         found["p"] = float(options["p"])
     if name == "seuclidean":
         V = found["V"] if "V" in found else ops.var(observations(), axis=0, ddof=1)
-        found["V"] = _checked(V, (size,), "V", what)
+        found["V"] = checked(V, (size,), "V", what)
     if name == "mahalanobis":
         if "VI" not in found:
             x = observations()
@@ -314,7 +100,7 @@ def _metric(
                 )
             covariance = ops.reshape(ops.cov(ops.transpose(x)), (size, size))
             found["VI"] = ops.transpose(ops.linalg.inv(covariance))
-        _checked(found["VI"], (size, size), "VI", what)
+        checked(found["VI"], (size, size), "VI", what)
     return lambda u, v: formula(u, v, **found)
 
 
@@ -322,8 +108,8 @@ def _left_to_scipy(function: Any, metric: Any, arguments: Any, options: dict[str
     """Return SciPy's result for plain numbers; raise if there are Vars."""
     if has_vars(list(arguments), options):
         raise errors.UnsupportedError(
-            f"{function.__name__}: the metric {metric!r} has no derivative, nor have results that are written "
-            f"to out=. Take one of {', '.join(METRICS)}, or a function of two vectors"
+            f"{function.__name__}: the metric {metric!r} has no derivative, nor have results that are "
+            f"written to out=. Take one of {', '.join(METRICS)}, or a function of two vectors"
         )
     return function(*arguments, metric, **options)
 
@@ -340,9 +126,9 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
     out : None
         Others are for plain arrays.
     **kwargs
-        Options of the metric: ``w``, weights ``(n,)``; ``p`` of minkowski; ``V`` of seuclidean, variances; and
-        ``VI`` of mahalanobis, the inverse covariance. Each may be a Var; by default the last two are those of
-        all vectors.
+        Options of the metric: ``w``, weights ``(n,)``; ``p`` of minkowski; ``V`` of seuclidean, variances;
+        and ``VI`` of mahalanobis, the inverse covariance. Each may be a Var; by default the last two are
+        those of all vectors.
 
     Returns
     -------
@@ -466,8 +252,8 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Array:
     wanted = {"tomatrix": 1, "tovector": 2}.get(force.lower(), x.ndim)
     if x.ndim not in (1, 2) or x.ndim != wanted:
         raise errors.ShapeError(
-            f"squareform: X has shape {list(x.shape)}, and force is {force!r}. Give a vector for a matrix, or a "
-            "matrix for a vector"
+            f"squareform: X has shape {list(x.shape)}, and force is {force!r}. Give a vector for a matrix, "
+            "or a matrix for a vector"
         )
     if x.ndim == 1:
         size = int(np.ceil(np.sqrt(2 * x.shape[0]))) if x.shape[0] else 1
