@@ -1,0 +1,104 @@
+"""Sylvester's equation, and roots and logarithms of matrices, whose derivatives solve it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape.core import batch_rules
+from tape.core.op import Op
+from tape.errors import SingularMatrixError, UnsupportedError
+from tape.inspect.costs import declare_cost, per_matrix
+from tape.ops.linalg.packing import stacked, transposed
+from tape.ops.structure.joining import concatenate
+
+__all__ = ["logm", "sqrtm", "sylvester"]
+
+
+def _sylvester_forward(a: Any, b: Any, q: Any) -> Any:
+    from scipy.linalg import solve_sylvester  # imported late: it takes as long as all the rest
+
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
+    a, b, q = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b, q))
+    out = np.empty(q.shape, np.result_type(a, b, q, np.float32))
+    for i in np.ndindex(stack):
+        if not out[i].size:
+            continue
+        out[i] = solve_sylvester(a[i], b[i], q[i])
+        if not np.all(np.isfinite(out[i])):
+            raise SingularMatrixError(
+                "Sylvester's equation has no unique solution: an eigenvalue of a is minus one of b"
+            )
+    return out
+
+
+def _turned(a: Any, b: Any, g: Any) -> Any:
+    return sylvester(transposed(a), transposed(b), g)
+
+
+sylvester: Op = Op(
+    _sylvester_forward,
+    name="sylvester",
+    batch=batch_rules.elementwise,
+    vjp=[
+        lambda g, out, a, b, q: -(_turned(a, b, g) @ transposed(out)),
+        lambda g, out, a, b, q: -(transposed(out) @ _turned(a, b, g)),
+        lambda g, out, a, b, q: _turned(a, b, g),
+    ],
+    jvp=[
+        lambda t, out, a, b, q: -sylvester(a, b, t @ out),
+        lambda t, out, a, b, q: -sylvester(a, b, out @ t),
+        lambda t, out, a, b, q: sylvester(a, b, t),
+    ],
+)
+"""The x with ``a @ x + x @ b = q``."""
+declare_cost(lambda out, shapes, attrs: 20 * prod(out) * (out[-1] + out[-2]), sylvester)
+
+
+def _of_each(name: str, a: Any) -> Any:
+    from scipy import linalg
+
+    function = getattr(linalg, name)
+    out = np.empty(a.shape, np.result_type(a, np.float32))
+    a = np.asarray(a, np.result_type(a, np.float64))  # in single precision SciPy warns of its own rounding
+    for i in np.ndindex(a.shape[:-2]):
+        with np.errstate(all="ignore"):
+            found = function(a[i]) if a[i].size else a[i]
+        if np.iscomplexobj(found) and out.dtype.kind != "c":
+            raise UnsupportedError(
+                f"{name}: the result is complex, as a real matrix has no real one if an eigenvalue is "
+                "negative. Make the matrix complex"
+            )
+        out[i] = found
+    return out
+
+
+sqrtm: Op = Op(
+    lambda a: _of_each("sqrtm", a),
+    name="sqrtm",
+    batch=stacked,
+    vjp=[lambda g, out, a: sylvester(transposed(out), transposed(out), g)],
+    jvp=[lambda t, out, a: sylvester(out, out, t)],
+)
+"""The principal root; a derivative along t solves ``out @ x + x @ out = t``."""
+
+
+def _log_along(a: Any, e: Any) -> Any:
+    """Return the derivative along e: a block of the logarithm of ``[[a, e], [0, a]]`` (Higham 2008, 3.6)."""
+    n = a.shape[-1]
+    above = concatenate([a, e], axis=-1)
+    below = concatenate([np.zeros(a.shape, a.dtype), a], axis=-1)
+    return logm(concatenate([above, below], axis=-2))[..., :n, n:]
+
+
+logm: Op = Op(
+    lambda a: _of_each("logm", a),
+    name="logm",
+    batch=stacked,
+    vjp=[lambda g, out, a: _log_along(transposed(a), g)],
+    jvp=[lambda t, out, a: _log_along(a, t)],
+)
+"""The principal logarithm."""
+declare_cost(per_matrix(lambda m, n: 25 * n**3), sqrtm, logm)
