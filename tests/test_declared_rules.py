@@ -44,16 +44,16 @@ hardswish_slope hazard huber huber_loss huber_loss_slope hyp0f1 hyp1f1 hyp2f1 hy
 independent interp interpolation inv inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero iti0k0_ii0
 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 itmodstruve0 itstruve0 iv ive j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp
 kl_div kn kv kve lambertw left_singular_vectors log10 log1p log2 log_expit log_ndtr log_odds_against
-logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logsigmoid logsigmoid_slope lstsq median
-mish mish_slope modstruve multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc ndtr
-ndtri ndtri_exp negative_entropy norm over owens_t pdtr pdtrc pdtri percentile pinv poch polygamma polyval
-powm1 prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma riemann_zeta
-right_singular_vectors rms_normalized rms_normalized_scale shichi_chi shichi_shi sici_ci sici_si sign
-sign_of_slogdet silu silu_slope sinc singular_values sinh softmax_cross_entropy_mean
-softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_triangular
-spence spherical_in spherical_jn spherical_kn spherical_yn standardized standardized_scale std stdtr stdtrit
-struve student_by_df svdvals vander var vonmises_ppf wofz wrightomega xlog1py xlogy y0 y1 yn yv yve zeta
-zetac
+logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logm logsigmoid logsigmoid_slope lstsq
+median mish mish_slope modstruve multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc
+ndtr ndtri ndtri_exp negative_entropy norm over owens_t packed_lu pdtr pdtrc pdtri percentile pinv poch
+polygamma polyval powm1 prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals
+rgamma riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale shichi_chi shichi_shi sici_ci
+sici_si sign sign_of_slogdet silu silu_slope sinc singular_values sinh softmax_cross_entropy_mean
+softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_bands
+solve_triangular spence spherical_in spherical_jn spherical_kn spherical_yn sqrtm standardized
+standardized_scale std stdtr stdtrit struve student_by_df svdvals sylvester vander var vonmises_ppf wofz
+wrightomega xlog1py xlogy y0 y1 yn yv yve zeta zetac
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -70,8 +70,9 @@ airy_ai airy_aip airy_bi airy_bip apply argpartition beta_by_parameters betainc 
 betaincinv eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer eval_genlaguerre
 eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fresnel_c
 fresnel_s gamma_by_parameter gdtr gdtrc gdtrix hashing_order hyp1f1 hyp2f1 hyperu inverse_of_basis
-iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace nbdtr nbdtrc norm of_conjugates shichi_chi
-shichi_shi sici_ci sici_si spherical_in spherical_jn spherical_kn spherical_yn student_by_df vonmises_ppf
+iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace logm lu_order lu_pivots nbdtr nbdtrc norm
+of_conjugates packed_lu shichi_chi shichi_shi sici_ci sici_si solve_bands spherical_in spherical_jn
+spherical_kn spherical_yn sqrtm student_by_df sylvester vonmises_ppf
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
@@ -96,12 +97,12 @@ set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_ax
 COSTLY = """
 add_at all any argmax argmin argpartition argsort bincount cholesky_pullback conv conv_input conv_weight
 convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnonzero fold
-histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul
+histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm logsumexp lstsq matmul
 matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin
-nanpercentile nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized
-scatter searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
-softmax_cross_entropy_sum solve solve_triangular sort standardized std sum sum_pool sum_to svd svdvals unique
-var vecdot
+nanpercentile nanquantile nanstd nanvar norm packed_lu percentile pinv polyval prod qr quantile rfft
+rms_normalized scatter searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
+softmax_cross_entropy_sum solve solve_triangular sort sqrtm standardized std sum sum_pool sum_to svd svdvals
+sylvester unique var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """
