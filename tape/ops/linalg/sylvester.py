@@ -18,20 +18,30 @@ __all__ = ["logm", "sqrtm", "sylvester"]
 
 
 def _sylvester_forward(a: Any, b: Any, q: Any) -> Any:
-    from scipy.linalg import solve_sylvester  # imported late: it takes as long as all the rest
-
+    dtype = np.result_type(a, b, q, np.float32)
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
-    a, b, q = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b, q))
-    out = np.empty(q.shape, np.result_type(a, b, q, np.float32))
+    a, b, q = (np.broadcast_to(x, (*stack, *x.shape[-2:])).astype(dtype) for x in (a, b, q))
+    out = np.empty(q.shape, dtype)
     for i in np.ndindex(stack):
-        if not out[i].size:
-            continue
-        out[i] = solve_sylvester(a[i], b[i], q[i])
-        if not np.all(np.isfinite(out[i])):
-            raise SingularMatrixError(
-                "Sylvester's equation has no unique solution: an eigenvalue of a is minus one of b"
-            )
+        if out[i].size:
+            out[i] = _solved(a[i], b[i], q[i])
     return out
+
+
+def _solved(a: Any, b: Any, q: Any) -> Any:
+    """Solve by Schur forms (Bartels and Stewart 1972), as SciPy does, which does not look for failures."""
+    from scipy import linalg  # imported late: it takes as long as all the rest
+
+    kind = "complex" if a.dtype.kind == "c" else "real"
+    left, u = linalg.schur(a, output=kind, check_finite=False)
+    right, v = linalg.schur(b.conj().T, output=kind, check_finite=False)
+    (trsyl,) = linalg.get_lapack_funcs(("trsyl",), (left, right))
+    x, scale, info = trsyl(left, right, u.conj().T @ q @ v, tranb="C")
+    if info:
+        raise SingularMatrixError(
+            "Sylvester's equation has no unique solution: an eigenvalue of a is minus one of b. Move them apart"
+        )
+    return u @ (x / scale) @ v.conj().T
 
 
 def _turned(a: Any, b: Any, g: Any) -> Any:

@@ -17,6 +17,7 @@ from tape.core.elementwise import elementwise
 from tape.core.node import Handle
 from tape.core.table import LATE, OPERATIONS
 from tape.errors import OptionError, UnsupportedError
+from tape.ops.elementwise.complex import real
 
 PREFIX = "special."
 """The prefix of these ufuncs' names where NumPy's are listed too."""
@@ -78,6 +79,8 @@ def scipy_ufunc(
         floats = {x.dtype for x in operands if getattr(x, "dtype", np.dtype(int)).kind == "f"}
         return b.cast(out, np.float32) if floats == {np.dtype(np.float32)} else out
 
+    constants = [k for k, partial in enumerate(partials) if partial is None]
+    partials = tuple(partial and _with_real(partial, constants) for partial in partials)
     has_loop = len(partials) <= 2 and not is_whole
     function: Any = elementwise(
         forward,
@@ -88,12 +91,25 @@ def scipy_ufunc(
         doc=doc,
     )
     if jvp is not None:
-        function.op.jvp = [*partials[:-1], jvp]
-    constants = [k for k, partial in enumerate(partials) if partial is None]
+        function.op.jvp = [*partials[:-1], _with_real(jvp, constants)]
     if constants and len(constants) < len(partials):
         function = _of_constants(function, name, constants)
     DECLARED[name] = function
     return function
+
+
+def _with_real(rule: Callable[..., Any], constants: list[int]) -> Callable[..., Any]:
+    """Return a rule that gets real numbers for orders and parameters; whole ones come as complex ones."""
+    if not constants:
+        return rule
+
+    def call(d: Any, out: Any, *operands: Any) -> Any:
+        known = [
+            real(x) if k in constants and np.result_type(x).kind == "c" else x for k, x in enumerate(operands)
+        ]
+        return rule(d, out, *known)
+
+    return call
 
 
 def _whole(n: Any, name: str) -> Any:

@@ -225,7 +225,7 @@ def lu(
         return _ordered(left, back), right
     if p_indices:
         return back, left, right
-    return (back[..., :, None] == np.arange(m)) * np.ones((), packed.dtype), left, right
+    return (back[..., :, None] == np.arange(m)) * np.ones((), np.finfo(packed.dtype).dtype), left, right
 
 
 # ---- QR, singular values, polar ----------------------------------------------------------------------------
