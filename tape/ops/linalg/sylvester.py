@@ -35,11 +35,15 @@ def _solved(a: Any, b: Any, q: Any) -> Any:
     kind = "complex" if a.dtype.kind == "c" else "real"
     left, u = linalg.schur(a, output=kind, check_finite=False)
     right, v = linalg.schur(b.conj().T, output=kind, check_finite=False)
+    ours, theirs = np.linalg.eigvals(left), np.conj(np.linalg.eigvals(right))
+    gaps = np.abs(ours[:, None] + theirs)
+    rounding = 8 * max(q.shape) * np.finfo(a.dtype).eps * max(np.max(np.abs(ours)), np.max(np.abs(theirs)))
     (trsyl,) = linalg.get_lapack_funcs(("trsyl",), (left, right))
     x, scale, info = trsyl(left, right, u.conj().T @ q @ v, tranb="C")
-    if info:
+    if info or np.min(gaps) <= rounding:
         raise SingularMatrixError(
-            "Sylvester's equation has no unique solution: an eigenvalue of a is minus one of b. Move them apart"
+            "Sylvester's equation has no unique solution: an eigenvalue of a is minus one of b. "
+            "Move them apart"
         )
     return u @ (x / scale) @ v.conj().T
 

@@ -10,8 +10,8 @@ Examples
 >>> from tape.scipy import linalg
 >>> a = np.array([[4.0, 1.0], [1.0, 3.0]])
 >>> linalg.cholesky(a)  # upper, as in SciPy
-array([[2.        , 0.5       ],
-       [0.        , 1.6583124 ]])
+array([[2.       , 0.5      ],
+       [0.       , 1.6583124]])
 >>> tape.grad(lambda a: np.sum(linalg.sqrtm(a)))(np.diag([1.0, 4.0])).round(6)
 array([[0.5     , 0.333333],
        [0.333333, 0.25    ]])
