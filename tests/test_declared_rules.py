@@ -32,28 +32,30 @@ sum trimmed unique unravel_index var
 THROUGH_RULES = """
 agm airy_ai airy_aip airy_bi airy_bip angle apply arccos arccosh arcsin arcsinh arctan2 arctanh bei beip ber
 berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln binary_cross_entropy
-binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt chdtr chdtrc chdtri cholesky cholesky_pullback
-cofactors cosh cosm1 cumprod dawsn det eigenvalues eigenvectors eigvals eigvalsh ellipe ellipeinc ellipj_cn
-ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu elu_slope entr erfc erfcinv erfcx erfi erfinv
-eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite
-eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi
-eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn exprel exprel_derivative fdtr fdtrc fdtri
-float_power fresnel_c fresnel_s gamma gamma_by_parameter gammainc gammaincc gammainccinv gammaincinv gammaln
-gdtr gdtrc gdtrix gelu gelu_slope gelu_tanh geomspace hankel1 hankel1e hankel2 hankel2e hardswish
-hardswish_slope hazard huber huber_loss huber_loss_slope hyp0f1 hyp1f1 hyp2f1 hyperu hypot i0 i0e i1 i1e
-independent interp interpolation inv inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero iti0k0_ii0
-iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 itmodstruve0 itstruve0 iv ive j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp
-kl_div kn kv kve lambertw left_singular_vectors log10 log1p log2 log_expit log_ndtr log_odds_against
-logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logsigmoid logsigmoid_slope lstsq median
-mish mish_slope modstruve multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc ndtr
-ndtri ndtri_exp negative_entropy norm over owens_t pdtr pdtrc pdtri percentile pinv poch polygamma polyval
-powm1 prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma riemann_zeta
-right_singular_vectors rms_normalized rms_normalized_scale shichi_chi shichi_shi sici_ci sici_si sign
-sign_of_slogdet silu silu_slope sinc singular_values sinh softmax_cross_entropy_mean
-softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_triangular
-spence spherical_in spherical_jn spherical_kn spherical_yn standardized standardized_scale std stdtr stdtrit
-struve student_by_df svdvals vander var vonmises_ppf wofz wrightomega xlog1py xlogy y0 y1 yn yv yve zeta
-zetac
+binary_cross_entropy_with_logits binom boxcox boxcox1p btdtria btdtrib cbrt chdtr chdtrc chdtri chdtriv
+cholesky cholesky_pullback cofactors cosdg cosh cosm1 cotdg cumprod dawsn det eigenvalues eigenvectors
+eigvals eigvalsh ellipe ellipeinc ellipj_cn ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu
+elu_slope entr erfc erfcinv erfcx erfi erfinv eval_chebyc eval_chebys eval_chebyt eval_chebyu
+eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre
+eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn
+exprel exprel_derivative fdtr fdtrc fdtri fdtridfd float_power fresnel_c fresnel_s gamma gamma_by_parameter
+gammainc gammaincc gammainccinv gammaincinv gammaln gdtr gdtrc gdtria gdtrib gdtrix gelu gelu_slope
+gelu_tanh geomspace hankel1 hankel1e hankel2 hankel2e hardswish hardswish_slope hazard huber huber_loss
+huber_loss_slope hyp0f1 hyp1f1 hyp2f1 hyperu hypot i0 i0e i1 i1e independent interp interpolation inv
+inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero it2struve0 iti0k0_ii0 iti0k0_ik0 itj0y0_ij0
+itj0y0_iy0 itmodstruve0 itstruve0 iv ive j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp kl_div kn kv kve
+lambertw left_singular_vectors log10 log1p log2 log_expit log_ndtr log_odds_against log_wright_bessel
+logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logm logsigmoid logsigmoid_slope lpmv
+lstsq median mish mish_slope modstruve multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr
+nbdtrc nbdtri ndtr ndtri ndtri_exp negative_entropy norm nrdtrimn nrdtrisd over owens_t packed_lu pbdv_d
+pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp pdtr pdtrc pdtri pdtrik percentile pinv poch polygamma polyval powm1
+prelu prod pseudo_huber psi q_of_qr quantile r_of_qr radian recurrence rel_entr residuals rgamma
+riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale shichi_chi shichi_shi sici_ci
+sici_si sign sign_of_slogdet silu silu_slope sinc sindg singular_values sinh softmax_cross_entropy_mean
+softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_bands
+solve_triangular spence spherical_in spherical_jn spherical_kn spherical_yn sqrtm standardized
+standardized_scale std stdtr stdtridf stdtrit struve student_by_df svdvals sylvester tandg vander var
+voigt_profile vonmises_ppf wofz wright_bessel wrightomega xlog1py xlogy y0 y1 yn yv yve zeta zetac
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -67,11 +69,14 @@ intersect1d nonzero of_conjugates residuals span trimmed unique
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
 airy_ai airy_aip airy_bi airy_bip apply argpartition beta_by_parameters betainc betaincc betainccinv
-betaincinv eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer eval_genlaguerre
-eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fresnel_c
-fresnel_s gamma_by_parameter gdtr gdtrc gdtrix hashing_order hyp1f1 hyp2f1 hyperu inverse_of_basis
-iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace nbdtr nbdtrc norm of_conjugates shichi_chi
-shichi_shi sici_ci sici_si spherical_in spherical_jn spherical_kn spherical_yn student_by_df vonmises_ppf
+betaincinv btdtria btdtrib eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer
+eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri
+fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix hashing_order hyp1f1 hyp2f1
+hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace log_wright_bessel logm
+lpmv lu_order lu_pivots nbdtr nbdtrc nbdtri norm nrdtrimn nrdtrisd of_conjugates packed_lu pbdv_d pbdv_dp
+pbvv_v pbvv_vp pbwa_w pbwa_wp radian shichi_chi shichi_shi sici_ci sici_si solve_bands spherical_in
+spherical_jn spherical_kn spherical_yn sqrtm student_by_df sylvester voigt_profile vonmises_ppf
+wright_bessel
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
@@ -97,12 +102,12 @@ unfold
 COSTLY = """
 add_along_axis add_at all any argmax argmin argpartition argsort bincount cholesky_pullback conv conv_input
 conv_weight convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft
-flatnonzero fold histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp
-lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean
-nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft
-rms_normalized scatter searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
-softmax_cross_entropy_sum solve solve_triangular sort standardized std sum sum_pool sum_pool_vjp sum_to svd
-svdvals unique var vecdot
+flatnonzero fold histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm
+logsumexp lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax
+nanmean nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm packed_lu percentile pinv polyval prod
+qr quantile rfft rms_normalized scatter searchsorted slogdet softmax softmax_cross_entropy_mean
+softmax_cross_entropy_none softmax_cross_entropy_sum solve solve_triangular sort sqrtm standardized std sum
+sum_pool sum_pool_vjp sum_to svd svdvals sylvester unique var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """

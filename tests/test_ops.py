@@ -227,7 +227,11 @@ def check_dtypes(case, dtype):
     narrow = case.args(dtype)
     if dtype == np.float16 and any(a.dtype.kind == "c" for a in narrow):
         return  # there are no complex numbers of that width
-    if dtype == np.float16 and case.op.startswith(("linalg.", "stats.")) and refuses_float16(case, narrow):
+    if (
+        dtype == np.float16
+        and case.op.startswith(("linalg.", "stats.", "scipy.linalg."))
+        and refuses_float16(case, narrow)
+    ):
         return
     wide = [a.astype(np.result_type(a, np.float64)) if is_float(a) else a for a in narrow]
     seed, directions = seed_for(case, narrow), unit_directions(case.rng(3), narrow)

@@ -239,9 +239,13 @@ _ADVICE = {
     "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
     **dict.fromkeys(
-        ("scipy.interpolate.InterpolatedUnivariateSpline", "scipy.interpolate.LSQUnivariateSpline",
-         "scipy.interpolate.RectBivariateSpline", "scipy.interpolate.SmoothBivariateSpline",
-         "scipy.interpolate.UnivariateSpline"),
+        (
+            "scipy.interpolate.InterpolatedUnivariateSpline",
+            "scipy.interpolate.LSQUnivariateSpline",
+            "scipy.interpolate.RectBivariateSpline",
+            "scipy.interpolate.SmoothBivariateSpline",
+            "scipy.interpolate.UnivariateSpline",
+        ),
         "Use CubicSpline, make_interp_spline or RegularGridInterpolator of tape.scipy.interpolate",
     ),
     **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton")},
@@ -279,12 +283,6 @@ def counterpart_of(title: str) -> str:
     if module in ("math", "cmath"):
         found = _RENAMED.get(name) or (f"np.{name}" if hasattr(np, name) else "")
         return f"Call {found}, which records" if found else ""
-    **dict.fromkeys(
-        ("scipy.interpolate.InterpolatedUnivariateSpline", "scipy.interpolate.LSQUnivariateSpline",
-         "scipy.interpolate.RectBivariateSpline", "scipy.interpolate.SmoothBivariateSpline",
-         "scipy.interpolate.UnivariateSpline"),
-        "Use CubicSpline, make_interp_spline or RegularGridInterpolator of tape.scipy.interpolate",
-    ),
     if module.startswith("scipy.") and _is_in_tape(title):
         return f"Call tape.{title}, which records"
     return _ADVICE.get(title, "")

@@ -18,6 +18,8 @@ unit = _domain(lambda rng, s: rng.uniform(0.2, 0.8, s))
 middle = _domain(lambda rng, s: rng.uniform(0.35, 0.65, s))
 twice = _domain(lambda rng, s: rng.uniform(0.4, 1.6, s))
 past_one = _domain(lambda rng, s: rng.uniform(1.6, 3, s))
+over_one = _domain(lambda rng, s: rng.uniform(1.15, 1.25, s))
+past_three = _domain(lambda rng, s: rng.uniform(3, 4, s))
 minus_unit = _domain(lambda rng, s: rng.uniform(-0.8, -0.2, s))
 below_zero = _domain(lambda rng, s: rng.uniform(-3, -0.6, s))
 between_poles = _domain(lambda rng, s: rng.uniform(-0.6, -0.4, s))
@@ -45,6 +47,7 @@ def cases(
 
 
 ONE: dict[str, Domain] = {
+    "cosdg": real, "cotdg": past_one, "it2struve0": positive, "sindg": real, "tandg": real,
     "cbrt": positive, "cosm1": nonzero, "dawsn": real, "digamma": positive, "entr": positive, "erfc": real,
     "erfcinv": twice, "erfcx": real, "erfi": real, "erfinv": unit, "exp1": positive, "exp10": real,
     "exp2": real, "expi": positive, "expit": real, "expm1": real, "exprel": real, "gamma": positive,
@@ -58,6 +61,7 @@ ONE: dict[str, Domain] = {
     "zetac": past_one,
 }  # fmt: skip
 TWO: dict[str, tuple[Domain, Domain]] = {
+    "chdtriv": (middle, past_one),
     "agm": (positive, past_one), "chdtr": (past_one, positive), "chdtrc": (past_one, positive),
     "chdtri": (past_one, middle), "owens_t": (real, real), "powm1": (positive, real),
     "beta": (positive, positive), "betaln": (positive, positive), "binom": (past_one, unit),
@@ -69,11 +73,17 @@ TWO: dict[str, tuple[Domain, Domain]] = {
     "xlogy": (real, positive), "zeta": (past_one, positive),
 }  # fmt: skip
 THREE: dict[str, tuple[Domain, Domain, Domain]] = {
+    "gdtria": (middle, past_one, past_one), "radian": (real, real, real),
+    "voigt_profile": (real, past_one, past_one),
     "fdtr": (past_one, past_one, positive), "fdtrc": (past_one, past_one, positive),
     "fdtri": (past_one, past_one, middle), "gdtr": (positive, past_one, positive),
     "gdtrc": (positive, past_one, positive), "gdtrix": (positive, past_one, middle),
 }  # fmt: skip
 LAST: dict[str, tuple[tuple[Any, ...], Domain]] = {
+    "btdtria": ((0.4, 1.5), middle), "btdtrib": ((1.5, 0.4), middle), "fdtridfd": ((2.5, 0.4), past_three),
+    "gdtrib": ((1.5, 0.4), past_one), "log_wright_bessel": ((1.5, 2.5), positive), "lpmv": ((1, 3), unit),
+    "nbdtri": ((2, 5), middle), "nrdtrimn": ((0.8, 1.5), real), "nrdtrisd": ((0.5, 0.8), past_one),
+    "pdtrik": ((0.4,), past_three), "stdtridf": ((0.8,), over_one), "wright_bessel": ((1.5, 2.5), positive),
     "nbdtr": ((2, 5), unit),
     "nbdtrc": ((2, 5), unit), "eval_gegenbauer": ((3, 1.5), real), "eval_genlaguerre": ((3, 1.5), real),
     "eval_jacobi": ((3, 0.5, 1.5), real), "eval_sh_jacobi": ((3, 2.5, 1.5), real),
@@ -118,11 +128,20 @@ def of_several(name: str, k: int, *after: Any) -> Any:
     return lambda ns, x: getattr(ns.special, name)(x, *after)[k]
 
 
+def of_pair(name: str, k: int) -> Any:
+    return lambda ns, x: getattr(ns.special, name)(1.5, x)[k]
+
+
 CASES = [
     *(
         Case(f"special.{name} {k}", of_several(name, k), domain(3))
         for name, (count, domain) in SEVERAL.items()
         for k in range(count)
+    ),
+    *(
+        Case(f"special.{name} {k}", of_pair(name, k), real(3))
+        for name in ("pbdv", "pbvv", "pbwa")
+        for k in range(2)
     ),
     *(Case(f"special.ellipj {k}", of_several("ellipj", k, 0.4), real(2, 3)) for k in range(4)),
     *(

@@ -22,6 +22,8 @@ from tape.ops.special.elliptic import *  # noqa: F403
 from tape.ops.special.elliptic import __all__ as _elliptic
 from tape.ops.special.exponential import *  # noqa: F403
 from tape.ops.special.exponential import __all__ as _exponential
+from tape.ops.special.further import *  # noqa: F403
+from tape.ops.special.further import __all__ as _further
 from tape.ops.special.gammas import *  # noqa: F403
 from tape.ops.special.gammas import __all__ as _gamma
 from tape.ops.special.hypergeometric import *  # noqa: F403
@@ -30,6 +32,8 @@ from tape.ops.special.incomplete import *  # noqa: F403
 from tape.ops.special.incomplete import __all__ as _incomplete
 from tape.ops.special.integrals import *  # noqa: F403
 from tape.ops.special.integrals import __all__ as _integrals
+from tape.ops.special.inverses import *  # noqa: F403
+from tape.ops.special.inverses import __all__ as _inverses
 from tape.ops.special.losses import *  # noqa: F403
 from tape.ops.special.losses import __all__ as _losses
 from tape.ops.special.normal import *  # noqa: F403
@@ -64,6 +68,8 @@ __all__ = [
     *_gamma,
     *_incomplete,
     *_losses,
+    *_inverses,
+    *_further,
     *_probabilities,
     *_orthogonal,
     *_integrals,

@@ -6,7 +6,6 @@ from math import pi, sqrt
 from typing import Any
 
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.selection import where
 from tape.ops.special.bessel import i0, j0, k0, y0
 from tape.ops.special.gammas import rgamma
@@ -129,7 +128,6 @@ def _hankel(name: str, kind: str, turn: complex) -> Function:
 
     def slope(v: Any, z: Any) -> Any:
         (function,) = found
-        v = real(v)  # rules see it in the dtype of the result
         return (function(v - 1, z) - function(v + 1, z)) / 2
 
     function = scipy_ufunc(

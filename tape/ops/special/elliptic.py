@@ -55,7 +55,12 @@ ellipe = scipy_ufunc(
 )
 
 _carlson = elementwise(
-    lambda x, y, z: narrowed(ufunc_named("elliprd")(x, y, z), (x, y, z)), name="elliprd", doc="R_D."
+    lambda x, y, z: narrowed(ufunc_named("elliprd")(x, y, z), (x, y, z)),
+    None,
+    None,
+    None,
+    name="elliprd",
+    doc="R_D.",
 )
 
 

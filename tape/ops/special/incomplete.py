@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.elementwise import elementwise
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp, log, log1p
 from tape.ops.elementwise.selection import isnan, logical_and, logical_or, where
 from tape.ops.special.by_parameters import bell, by_beta_parameters, by_gamma_parameter
@@ -32,6 +33,12 @@ __all__ = [
     "gammainccinv",
     "gammaincinv",
 ]
+
+declare_samples(
+    "scipy.special.betainc, scipy.special.betaincc(v, 1.5, x / 9)",
+    "scipy.special.betainccinv, scipy.special.betaincinv(v, 1.5, x / 9)",
+    "scipy.special.gammaincinv, scipy.special.gammainccinv(v, x / 9)",
+)
 
 Operation = Callable[..., Any]
 

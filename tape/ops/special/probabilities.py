@@ -30,31 +30,33 @@ declare_samples(
 # ---- chi-squared and gamma -------------------------------------------------------------------------------
 
 
-def _chi_by_v(v: Any, x: Any) -> Any:
+def chi_by_v(v: Any, x: Any) -> Any:
+    """Return the derivative of `chdtr` by v."""
     return gamma_by_parameter(v / 2, x / 2) / 2
 
 
-def _chi_density(v: Any, x: Any) -> Any:
+def chi_density(v: Any, x: Any) -> Any:
+    """Return the derivative of `chdtr` by x."""
     return gamma_density(v / 2, x / 2) / 2
 
 
 chdtr = scipy_ufunc(
     "chdtr",
     "The chi-squared distribution function of v and x.",
-    lambda d, out, v, x: d * _chi_by_v(v, x),
-    lambda d, out, v, x: d * valid(out, _chi_density(v, x)),
+    lambda d, out, v, x: d * chi_by_v(v, x),
+    lambda d, out, v, x: d * valid(out, chi_density(v, x)),
 )
 chdtrc = scipy_ufunc(
     "chdtrc",
     "One less `chdtr`.",
-    lambda d, out, v, x: -(d * _chi_by_v(v, x)),
-    lambda d, out, v, x: -(d * valid(out, _chi_density(v, x))),
+    lambda d, out, v, x: -(d * chi_by_v(v, x)),
+    lambda d, out, v, x: -(d * valid(out, chi_density(v, x))),
 )
 chdtri = scipy_ufunc(
     "chdtri",
     "The x for which ``chdtrc(v, x)`` is p, of v and p.",
-    lambda d, out, v, p: -(d * (_chi_by_v(v, out) / _chi_density(v, out))),
-    lambda d, out, v, p: -(d / _chi_density(v, out)),
+    lambda d, out, v, p: -(d * (chi_by_v(v, out) / chi_density(v, out))),
+    lambda d, out, v, p: -(d / chi_density(v, out)),
 )
 gdtr = scipy_ufunc(
     "gdtr",
@@ -91,15 +93,18 @@ def _share_density(m: Any, n: Any, x: Any) -> Any:
     return beta_density(m / 2, n / 2, w) * w * (n / (m * x + n))
 
 
-def _f_by_m(m: Any, n: Any, x: Any) -> Any:
+def f_by_m(m: Any, n: Any, x: Any) -> Any:
+    """Return the derivative of `fdtr` by its first argument."""
     return beta_by(1, 0)(m / 2, n / 2, _share(m, n, x)) / 2 + _share_density(m, n, x) / m
 
 
-def _f_by_n(m: Any, n: Any, x: Any) -> Any:
+def f_by_n(m: Any, n: Any, x: Any) -> Any:
+    """Return the derivative of `fdtr` by its second argument."""
     return beta_by(0, 1)(m / 2, n / 2, _share(m, n, x)) / 2 - _share_density(m, n, x) / n
 
 
-def _f_by_x(m: Any, n: Any, x: Any) -> Any:
+def f_by_x(m: Any, n: Any, x: Any) -> Any:
+    """Return the derivative of `fdtr` by x."""
     scale = m * n / ((m * x + n) * (m * x + n))
     return beta_density(m / 2, n / 2, _share(m, n, x)) * scale
 
@@ -107,23 +112,23 @@ def _f_by_x(m: Any, n: Any, x: Any) -> Any:
 fdtr = scipy_ufunc(
     "fdtr",
     "The F distribution function, of both degrees of freedom and x.",
-    lambda d, out, m, n, x: d * _f_by_m(m, n, x),
-    lambda d, out, m, n, x: d * _f_by_n(m, n, x),
-    lambda d, out, m, n, x: d * valid(out, _f_by_x(m, n, x)),
+    lambda d, out, m, n, x: d * f_by_m(m, n, x),
+    lambda d, out, m, n, x: d * f_by_n(m, n, x),
+    lambda d, out, m, n, x: d * valid(out, f_by_x(m, n, x)),
 )
 fdtrc = scipy_ufunc(
     "fdtrc",
     "One less `fdtr`.",
-    lambda d, out, m, n, x: -(d * _f_by_m(m, n, x)),
-    lambda d, out, m, n, x: -(d * _f_by_n(m, n, x)),
-    lambda d, out, m, n, x: -(d * valid(out, _f_by_x(m, n, x))),
+    lambda d, out, m, n, x: -(d * f_by_m(m, n, x)),
+    lambda d, out, m, n, x: -(d * f_by_n(m, n, x)),
+    lambda d, out, m, n, x: -(d * valid(out, f_by_x(m, n, x))),
 )
 fdtri = scipy_ufunc(
     "fdtri",
     "The x for which ``fdtr(dfn, dfd, x)`` is p, of dfn, dfd and p.",
-    lambda d, out, m, n, p: -(d * (_f_by_m(m, n, out) / _f_by_x(m, n, out))),
-    lambda d, out, m, n, p: -(d * (_f_by_n(m, n, out) / _f_by_x(m, n, out))),
-    lambda d, out, m, n, p: d / _f_by_x(m, n, out),
+    lambda d, out, m, n, p: -(d * (f_by_m(m, n, out) / f_by_x(m, n, out))),
+    lambda d, out, m, n, p: -(d * (f_by_n(m, n, out) / f_by_x(m, n, out))),
+    lambda d, out, m, n, p: d / f_by_x(m, n, out),
 )
 
 # ---- counts ----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tape.core.elementwise import elementwise
 from tape.core.node import Handle
 from tape.core.table import LATE, OPERATIONS
 from tape.errors import OptionError, UnsupportedError
+from tape.ops.elementwise.complex import real
 
 PREFIX = "special."
 """The prefix of these ufuncs' names where NumPy's are listed too."""
@@ -71,11 +72,9 @@ def scipy_ufunc(
     >>> tr.backward_param_grads(tape.ops.special.j0(tr.param(0.0)))  # declared here, with -d * j1(x)
     [array(-0.)]
     """
-    constants = [k for k, partial in enumerate(partials) if partial is None]
 
     def forward(*operands: Any) -> Any:
-        given = [_real(x) if k in constants else x for k, x in enumerate(operands)]
-        given = [_whole(given[0], name), *given[1:]] if is_whole else given
+        given = (_whole(operands[0], name), *operands[1:]) if is_whole else operands
         return narrowed(ufunc_named(name)(*given), operands)
 
     def lower(b: Any, *operands: Any) -> Any:
@@ -85,6 +84,8 @@ def scipy_ufunc(
         floats = {x.dtype for x in operands if getattr(x, "dtype", np.dtype(int)).kind == "f"}
         return b.cast(out, np.float32) if floats == {np.dtype(np.float32)} else out
 
+    constants = [k for k, partial in enumerate(partials) if partial is None]
+    partials = tuple(partial and _with_real(partial, constants) for partial in partials)
     has_loop = len(partials) <= 2 and not is_whole
     function: Any = elementwise(
         forward,
@@ -95,17 +96,25 @@ def scipy_ufunc(
         doc=doc,
     )
     if jvp is not None:
-        function.op.jvp = [*partials[:-1], jvp]
+        function.op.jvp = [*partials[:-1], _with_real(jvp, constants)]
     if constants and len(constants) < len(partials):
         function = _of_constants(function, name, constants)
     DECLARED[name] = function
     return function
 
 
-def _real(order: Any) -> Any:
-    """Return an order as it was before it was cast to the dtype of complex operands beside it."""
-    is_cast = np.iscomplexobj(order) and not np.any(np.imag(order))
-    return np.real(order) if is_cast else order
+def _with_real(rule: Callable[..., Any], constants: list[int]) -> Callable[..., Any]:
+    """Return a rule that gets real numbers for orders and parameters; whole ones come as complex ones."""
+    if not constants:
+        return rule
+
+    def call(d: Any, out: Any, *operands: Any) -> Any:
+        known = [
+            real(x) if k in constants and np.result_type(x).kind == "c" else x for k, x in enumerate(operands)
+        ]
+        return rule(d, out, *known)
+
+    return call
 
 
 def _whole(n: Any, name: str) -> Any:

@@ -111,6 +111,11 @@ def _cumulant(i: int, df: Any, t: Any) -> Any:
     return by_power + step / 2**i + sign * factor * (i - 1) / (2 * df**i)
 
 
+def student_by_df(df: Any, t: Any) -> Any:
+    """Return the derivative of ``stdtr(df, t)`` by df."""
+    return _by_df(1)(df, t)
+
+
 stdtr: Operation = scipy_ufunc(
     "stdtr",
     "Student's distribution function, of df and t.",

@@ -1,0 +1,116 @@
+"""Parameters of distributions found from probabilities, by the implicit function theorem."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.rounding import floor
+from tape.ops.special.incomplete import beta_by, beta_density, gamma_by_parameter, gamma_density
+from tape.ops.special.normal import ndtri
+from tape.ops.special.probabilities import chi_by_v, chi_density, f_by_m, f_by_n, f_by_x
+from tape.ops.special.scipy_ufuncs import scipy_ufunc
+from tape.ops.special.student import student_by_df, student_density
+
+__all__ = [
+    "btdtria", "btdtrib", "chdtriv", "fdtridfd", "gdtria", "gdtrib", "nbdtri", "nrdtrimn", "nrdtrisd",
+    "pdtrik", "stdtridf",
+]  # fmt: skip
+
+declare_samples(
+    "scipy.special.btdtria(x / 9, 1.5, v)",
+    "scipy.special.btdtrib(1.5, x / 9, v)",
+    "scipy.special.chdtriv(x / 9, 1 + v)",
+    "scipy.special.fdtridfd(2.5, 0.4, 1 + x)",
+    "scipy.special.gdtria(x / 9, 1.5, 1 + v)",
+    "scipy.special.gdtrib(1.5, x / 9, 1 + v)",
+    "scipy.special.nbdtri(2, 5, x / 9)",
+    "scipy.special.nrdtrimn(x / 9, 2.0, v)",
+    "scipy.special.nrdtrisd(0.2, 0.8, 1 + x)",
+    "scipy.special.pdtrik(0.3 + x / 9, 3 + v)",
+    "scipy.special.stdtridf(0.8, 1 + x)",
+)
+
+btdtria = scipy_ufunc(
+    "btdtria",
+    "The a for which ``betainc(a, b, x)`` is p, of p, b and x.",
+    lambda d, out, p, b, x: d / beta_by(1, 0)(out, b, x),
+    lambda d, out, p, b, x: -(d * (beta_by(0, 1)(out, b, x) / beta_by(1, 0)(out, b, x))),
+    lambda d, out, p, b, x: -(d * (beta_density(out, b, x) / beta_by(1, 0)(out, b, x))),
+)
+btdtrib = scipy_ufunc(
+    "btdtrib",
+    "The b for which ``betainc(a, b, x)`` is p, of a, p and x.",
+    lambda d, out, a, p, x: -(d * (beta_by(1, 0)(a, out, x) / beta_by(0, 1)(a, out, x))),
+    lambda d, out, a, p, x: d / beta_by(0, 1)(a, out, x),
+    lambda d, out, a, p, x: -(d * (beta_density(a, out, x) / beta_by(0, 1)(a, out, x))),
+)
+chdtriv = scipy_ufunc(
+    "chdtriv",
+    "The v for which ``chdtr(v, x)`` is p, of p and x.",
+    lambda d, out, p, x: d / chi_by_v(out, x),
+    lambda d, out, p, x: -(d * (chi_density(out, x) / chi_by_v(out, x))),
+)
+gdtria = scipy_ufunc(
+    "gdtria",
+    "The rate a for which ``gdtr(a, b, x)`` is p, of p, b and x.",
+    lambda d, out, p, b, x: d / (x * gamma_density(b, out * x)),
+    lambda d, out, p, b, x: -(d * (gamma_by_parameter(b, out * x) / (x * gamma_density(b, out * x)))),
+    lambda d, out, p, b, x: -(d * (out / x)),
+)
+gdtrib = scipy_ufunc(
+    "gdtrib",
+    "The shape b for which ``gdtr(a, b, x)`` is p, of a, p and x.",
+    lambda d, out, a, p, x: -(d * (x * gamma_density(out, a * x) / gamma_by_parameter(out, a * x))),
+    lambda d, out, a, p, x: d / gamma_by_parameter(out, a * x),
+    lambda d, out, a, p, x: -(d * (a * gamma_density(out, a * x) / gamma_by_parameter(out, a * x))),
+)
+fdtridfd = scipy_ufunc(
+    "fdtridfd",
+    "The dfd for which ``fdtr(dfn, dfd, x)`` is p, of dfn, p and x.",
+    lambda d, out, m, p, x: -(d * (f_by_m(m, out, x) / f_by_n(m, out, x))),
+    lambda d, out, m, p, x: d / f_by_n(m, out, x),
+    lambda d, out, m, p, x: -(d * (f_by_x(m, out, x) / f_by_n(m, out, x))),
+)
+stdtridf = scipy_ufunc(
+    "stdtridf",
+    "The df for which ``stdtr(df, t)`` is p, of p and t.",
+    lambda d, out, p, t: d / student_by_df(out, t),
+    lambda d, out, p, t: -(d * (student_density(out, t) / student_by_df(out, t))),
+)
+pdtrik = scipy_ufunc(
+    "pdtrik",
+    "The k, not whole, for which ``gammaincc(k + 1, m)`` is p, of p and m.",
+    lambda d, out, p, m: -(d / gamma_by_parameter(out + 1, m)),
+    lambda d, out, p, m: -(d * (gamma_density(out + 1, m) / gamma_by_parameter(out + 1, m))),
+)
+nbdtri = scipy_ufunc(
+    "nbdtri",
+    "The p for which ``nbdtr(k, n, p)`` is y, of k, n and y, differentiable by y.",
+    None,
+    None,
+    lambda d, out, k, n, y: d / beta_density(n, floor(k) + 1, out),
+)
+
+
+def _normal_quantile_slope(p: Any) -> Any:
+    quantile = ndtri(p)
+    return exp(quantile * quantile / 2) * sqrt(2 * pi)
+
+
+nrdtrimn = scipy_ufunc(
+    "nrdtrimn",
+    "The mean of a normal distribution with p below x, of p, std and x.",
+    lambda d, out, p, std, x: -(d * std * _normal_quantile_slope(p)),
+    lambda d, out, p, std, x: -(d * ndtri(p)),
+    lambda d, out, p, std, x: d,
+)
+nrdtrisd = scipy_ufunc(
+    "nrdtrisd",
+    "The standard deviation of a normal distribution with p below x, of mn, p and x.",
+    lambda d, out, mn, p, x: -(d / ndtri(p)),
+    lambda d, out, mn, p, x: -(d * out * _normal_quantile_slope(p) / ndtri(p)),
+    lambda d, out, mn, p, x: d / ndtri(p),
+)

@@ -1,0 +1,31 @@
+"""The names of `scipy.linalg`, differentiable: SciPy's arguments and defaults, stacks of matrices, and Vars.
+
+Arguments for speed alone (``overwrite_a``, ``lapack_driver``, ``lwork``) change nothing, and ``check_finite``
+neither: of what is not finite the results are not. What has no derivative because it is not unique (Schur
+forms, bases of null spaces) is refused at the call if there are Vars, and SciPy's own otherwise.
+
+Examples
+--------
+>>> import numpy as np, tape
+>>> from tape.scipy import linalg
+>>> a = np.array([[4.0, 1.0], [1.0, 3.0]])
+>>> linalg.cholesky(a)  # upper, as in SciPy
+array([[2.       , 0.5      ],
+       [0.       , 1.6583124]])
+>>> tape.grad(lambda a: np.sum(linalg.sqrtm(a)))(np.diag([1.0, 4.0])).round(6)
+array([[0.5     , 0.333333],
+       [0.333333, 0.25    ]])
+"""
+
+from scipy import linalg as _linalg
+
+from tape.numpy._names import names_of
+from tape.scipy.linalg._building import *  # noqa: F403
+from tape.scipy.linalg._eigenvalues import *  # noqa: F403
+from tape.scipy.linalg._equations import *  # noqa: F403
+from tape.scipy.linalg._factors import *  # noqa: F403
+from tape.scipy.linalg._functions import *  # noqa: F403
+from tape.scipy.linalg._refused import REFUSED
+
+globals().update(REFUSED)
+__getattr__, __dir__ = names_of(_linalg, globals())

@@ -1,0 +1,345 @@
+"""Factorizations: Cholesky, LU, QR, singular values, polar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OptionError, ShapeError
+from tape.ops import linalg as ops
+from tape.ops.linalg.lu import order_of, packed_lu, pivots
+from tape.ops.linalg.packing import dagger, transposed, triangle
+from tape.scipy.linalg._arrays import matrix, operand, square
+from tape.scipy.linalg._functions import sqrtm
+
+__all__ = [
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "polar",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the triangular factor of positive definite matrices, the upper one by default.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``; the triangle of the factor is read.
+    lower : bool
+        Return the lower factor.
+    overwrite_a, check_finite : bool
+        Without effect.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, n)``.
+
+    Raises
+    ------
+    SingularMatrixError
+        If a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.scipy.linalg.cholesky(np.diag([4.0, 9.0]))
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    return ops.cholesky(square("cholesky", a), upper=not lower)
+
+
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, bool]:
+    """Return the factor and whether it is the lower one, for `cho_solve`; the other triangle is zeros."""
+    return cholesky(a, lower), bool(lower)
+
+
+def cho_solve(
+    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """Solve ``a @ x = b``, given the factor of ``a``: `tape.ops.linalg.cho_solve`."""
+    c, lower = c_and_lower
+    return ops.cho_solve((square("cho_solve", c), bool(lower)), operand(b))
+
+
+# ---- LU --------------------------------------------------------------------------------------------------
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """Return the factors of square matrices in one, and exchanges of rows, for `lu_solve`.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``.
+    overwrite_a, check_finite : bool
+        Without effect.
+
+    Returns
+    -------
+    lu : numpy.ndarray or Var
+        ``(..., n, n)``: U, and below its diagonal L without its diagonal of ones.
+    piv : numpy.ndarray or Var of int
+        ``(..., n)``: which row each row was exchanged with, in turn.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> lu, piv = tape.scipy.linalg.lu_factor(np.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> lu, piv
+    (array([[4.  , 4.  ],
+           [0.25, 1.  ]]), array([1, 1]))
+    """
+    a = square("lu_factor", a)
+    found = pivots(a)
+    return packed_lu(_ordered(a, order_of(found, rows=a.shape[-2]))), found
+
+
+def _ordered(a: Any, order: Any) -> Any:
+    return np.take_along_axis(a, order[..., None], axis=-2)
+
+
+def lu_solve(
+    lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """Solve ``a @ x = b``, given the result of `lu_factor` of ``a``.
+
+    Parameters
+    ----------
+    lu_and_piv : tuple
+        As `lu_factor` returns it.
+    b : array_like or Var
+        ``(n,)``, or ``(..., n, k)``.
+    trans : {0, 1, 2}
+        Solve with the matrix, its transpose, or its conjugate transpose.
+    overwrite_b, check_finite : bool
+        Without effect.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    OptionError
+        If ``trans`` is something else.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.scipy import linalg
+    >>> linalg.lu_solve(linalg.lu_factor(np.array([[0.0, 2.0], [4.0, 0.0]])), np.array([2.0, 8.0]))
+    array([2., 1.])
+    """
+    if trans not in (0, 1, 2):
+        raise OptionError(f"lu_solve: trans={trans!r}. It must be 0, 1 or 2")
+    packed, piv = square("lu_solve", lu_and_piv[0]), lu_and_piv[1]
+    b = operand(b)
+    columns = b[:, None] if np.ndim(b) == 1 else b
+    order = order_of(piv if hasattr(piv, "shape") else np.asarray(piv), rows=packed.shape[-2])
+    stack = np.broadcast_shapes(packed.shape[:-2], columns.shape[:-2])
+    columns = np.broadcast_to(columns, (*stack, *columns.shape[-2:]))
+    order = np.broadcast_to(order, (*stack, order.shape[-1]))
+    if trans == 0:
+        half_way = ops.solve_triangular(packed, _ordered(columns, order), 0, True, True)
+        x = ops.solve_triangular(packed, half_way)
+    else:
+        half_way = ops.solve_triangular(packed, columns, trans)
+        x = _ordered(ops.solve_triangular(packed, half_way, trans, True, True), np.argsort(order, axis=-1))
+    return x[..., 0] if np.ndim(b) == 1 else x
+
+
+def lu(
+    a: Any,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> tuple[Any, ...]:
+    """Return p, l and u with ``a = p @ l @ u``: a permutation, and triangular matrices.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., m, n)``.
+    permute_l : bool
+        Return ``p @ l`` and u.
+    overwrite_a, check_finite : bool
+        Without effect.
+    p_indices : bool
+        Return the permutation as indices, with ``a = l[p] @ u``.
+
+    Returns
+    -------
+    tuple of numpy.ndarray or Var
+        With k the lesser of m and n: ``(..., m, m)``, ``(..., m, k)`` and ``(..., k, n)``. The permutation
+        has no derivative.
+
+    Raises
+    ------
+    SingularMatrixError
+        In a sweep, if a leading part of the ordered matrix is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> p, l, u = tape.scipy.linalg.lu(np.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> l, u
+    (array([[1.  , 0.  ],
+           [0.25, 1.  ]]), array([[4., 4.],
+           [0., 1.]]))
+    """
+    a = matrix("lu", a)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    order = order_of(pivots(a), rows=m)
+    ordered = _ordered(a, order)
+    packed = packed_lu(ordered[..., :k, :k])
+    left = triangle(packed, True, True) + np.eye(k, dtype=packed.dtype)
+    right = triangle(packed, False, False)
+    if m > n:
+        rest = ops.solve_triangular(packed, transposed(ordered[..., k:, :]), 1)
+        left = np.concatenate([left, transposed(rest)], axis=-2)
+    elif n > m:
+        rest = ops.solve_triangular(packed, ordered[..., :, k:], 0, True, True)
+        right = np.concatenate([right, rest], axis=-1)
+    back = np.argsort(order, axis=-1)
+    if permute_l:
+        return _ordered(left, back), right
+    if p_indices:
+        return back, left, right
+    return (back[..., :, None] == np.arange(m)) * np.ones((), np.finfo(packed.dtype).dtype), left, right
+
+
+# ---- QR, singular values, polar ----------------------------------------------------------------------------
+
+
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: int | None = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """Return q and r with ``a = q @ r``: orthonormal columns, and an upper triangle.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., m, n)``.
+    overwrite_a, lwork, check_finite
+        Without effect.
+    mode : {"full", "r", "economic"}
+        A whole basis; r alone, in a tuple; or only as many columns as are needed.
+    pivoting : bool
+        Refused, as is ``mode="raw"``.
+
+    Returns
+    -------
+    tuple of numpy.ndarray or Var
+
+    Raises
+    ------
+    OptionError
+        If there is no such mode, or with ``pivoting``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> q, r = tape.scipy.linalg.qr(np.array([[3.0], [4.0]]), mode="economic")
+    >>> abs(r)
+    array([[5.]])
+    """
+    if mode not in ("full", "r", "economic"):
+        raise OptionError(f"qr: mode={mode!r}. It must be 'full', 'r' or 'economic'")
+    if pivoting:
+        raise OptionError("qr: pivoting=True has no derivative rule. Order the columns first")
+    a = matrix("qr", a)
+    if mode == "economic":
+        return tuple(ops.qr(a))
+    q, r = ops.qr(a, "complete")
+    return (r,) if mode == "r" else (q, r)
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """Return the singular value decomposition ``u * s @ vh``: `tape.ops.linalg.svd`."""
+    found = ops.svd(matrix("svd", a), full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
+    return tuple(found) if compute_uv else found
+
+
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the singular values of matrices, the largest first."""
+    return ops.svdvals(matrix("svdvals", a))
+
+
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """Return u and p with ``a = u @ p``, or ``a = p @ u``: orthonormal, and positive semidefinite.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., m, n)``, of full rank: as many as the lesser of both.
+    side : {"right", "left"}
+        On which side p is. On the right m must be at least n, on the left at most.
+
+    Returns
+    -------
+    u, p : numpy.ndarray or Var
+
+    Raises
+    ------
+    OptionError
+        If there is no such side.
+    ShapeError
+        If p would be singular on that side.
+    SingularMatrixError
+        If the rank is lower.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> u, p = tape.scipy.linalg.polar(np.array([[0.0, -2.0], [3.0, 0.0]]))
+    >>> u.round(12) + 0.0, p.round(12)
+    (array([[ 0., -1.],
+           [ 1.,  0.]]), array([[3., 0.],
+           [0., 2.]]))
+    """
+    if side not in ("right", "left"):
+        raise OptionError(f"polar: side={side!r}. It must be 'right' or 'left'")
+    a = matrix("polar", a)
+    m, n = a.shape[-2:]
+    if (m < n) if side == "right" else (m > n):
+        raise ShapeError(
+            f"polar: of shape {list(a.shape)} the positive factor on the {side} is singular, and has no "
+            "derivative. Take the other side"
+        )
+    tall = a if side == "right" else dagger(a)
+    p = sqrtm(dagger(tall) @ tall)
+    p = (p + dagger(p)) / 2
+    u = dagger(ops.solve(p, dagger(tall)))
+    return (u, p) if side == "right" else (dagger(u), p)

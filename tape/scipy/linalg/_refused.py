@@ -1,0 +1,52 @@
+"""Functions of `scipy.linalg` whose results have no derivative: refused with Vars, SciPy's on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from scipy import linalg
+
+from tape.core.node import Handle
+from tape.errors import UnsupportedError
+from tape.numpy._conversion import holds_vars
+
+__all__ = ["REFUSED"]
+
+_NAMES = """
+cdf2rdf cossin eig_banded eigh_tridiagonal eigvals_banded eigvalsh_tridiagonal expm_cond funm hessenberg
+interpolative ldl null_space ordqz orth orthogonal_procrustes qr_delete qr_insert qr_multiply qr_update
+qz rq rsf2csf schur signm solve_circulant solve_continuous_are solve_discrete_are subspace_angles
+"""
+
+_ADVICE = {
+    "null_space": "Its basis is not unique. Use functions of the singular values, or pinv",
+    "orth": "Its basis is not unique. Use qr, or functions of the projection a @ pinv(a)",
+    "schur": "The form is not unique. Use eigvals, or expm, logm and sqrtm, which have rules",
+    "eigh_tridiagonal": "Use eigh of the whole matrix",
+    "eigvalsh_tridiagonal": "Use eigvalsh of the whole matrix",
+    "eig_banded": "Use eigh of the whole matrix",
+    "eigvals_banded": "Use eigvalsh of the whole matrix",
+    "orthogonal_procrustes": "Use polar of b.T @ a, or svd",
+    "rq": "Use qr of the transposed matrix with its rows turned round",
+    "solve_circulant": "Use solve of circulant(c), or np.fft",
+    "ldl": "Use cholesky, or lu",
+}
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    original = getattr(linalg, name)
+
+    @wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Handle) or holds_vars(x) for x in (*args, *kwargs.values())):
+            advice = _ADVICE.get(name, "Pass arrays, or declare a rule of your own with tape.custom_vjp")
+            raise UnsupportedError(f"scipy.linalg.{name} has no derivative rule. {advice}")
+        return original(*args, **kwargs)
+
+    return call
+
+
+REFUSED = {name: _refusing(name) for name in _NAMES.split() if callable(getattr(linalg, name, None))}
+"""What takes no Vars, by name."""

@@ -1,0 +1,191 @@
+"""`tape.scipy.special` beside SciPy and mpmath: where formulas have gaps, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy import special as original
+
+import tape
+from tape import errors
+from tape.ops.special.scipy_ufuncs import counterpart
+from tape.scipy import special
+
+mpmath = pytest.importorskip("mpmath")
+
+
+def slope(f):
+    return tape.elementwise_grad(f)
+
+
+def close(found, expected, tolerance=1e-12):
+    np.testing.assert_allclose(found, [float(x) for x in expected], rtol=tolerance, atol=1e-300)
+
+
+# ---- where formulas have gaps ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_complete_elliptic_integrals_have_no_gap_at_zero(order):
+    m = np.array([-1e6, -3.0, 0.0, 1e-9, 0.3, 0.999])
+    for name, exact in (("ellipk", mpmath.ellipk), ("ellipe", mpmath.ellipe)):
+        f = getattr(special, name)
+        for _ in range(order):
+            f = slope(f)
+        with mpmath.workdps(40):
+            expected = [
+                mpmath.diff(exact, mpmath.mpf(x), order, h=mpmath.mpf(10) ** -9 * max(1, abs(x))) for x in m
+            ]
+        close(f(m), expected, 1e-10)
+    p = np.array([1e-300, 1e-9, 0.3, 1.0, 1.7])
+    found = slope(special.ellipkm1)(p)
+    np.testing.assert_allclose(found[0], -0.5e300, rtol=1e-12)
+    np.testing.assert_allclose(found[2:], -slope(special.ellipk)(1 - p[2:]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("phi", [-7.0, -1.5, 0.0, 0.4, np.pi / 2, 2.0, 40.0])
+def test_incomplete_elliptic_integrals_by_the_parameter(phi):
+    m = np.array([-20.0, -0.5, 0.0, 0.3, 0.95])
+    for name, exact in (("ellipkinc", mpmath.ellipf), ("ellipeinc", mpmath.ellipe)):
+        f = getattr(special, name)
+        with mpmath.workdps(40):
+            expected = [
+                mpmath.diff(
+                    lambda m, exact=exact: exact(mpmath.mpf(phi), m), mpmath.mpf(x), h=mpmath.mpf(10) ** -9
+                )
+                for x in m
+            ]
+        np.testing.assert_allclose(
+            slope(lambda m, f=f: f(phi, m))(m), [float(x) for x in expected], rtol=1e-11
+        )
+        second = tape.grad(lambda x, f=f: tape.grad(lambda x: f(x, 0.3))(x))(0.4)
+        by_phi = 0.3 * np.sin(0.8) / 2 / (1 - 0.3 * np.sin(0.4) ** 2) ** (1.5 if name == "ellipkinc" else 0.5)
+        assert second == pytest.approx(by_phi if name == "ellipkinc" else -by_phi, rel=1e-12)
+        with pytest.raises(errors.UnsupportedError, match="twice by m"):
+            tape.grad(lambda m, f=f: tape.grad(lambda m: f(0.4, m))(m))(0.3)
+
+
+def test_functions_at_their_removable_singularities():
+    """Where quotients are 0 / 0, values and derivatives are those of the power series."""
+    x = np.array([0.0, 1e-12, 1e-5, 0.1])
+    for f, second in (
+        (lambda x: special.sici(x)[0], -1 / 9), (lambda x: special.shichi(x)[0], 1 / 9),
+    ):  # fmt: skip
+        assert slope(f)(x)[0] == 1
+        thrice = slope(slope(slope(f)))(x)
+        np.testing.assert_allclose(thrice[:3], 3 * second, rtol=1e-9)
+    np.testing.assert_allclose(slope(special.spence)(1 + x), [-1, *(-np.log1p(x[1:]) / x[1:])], rtol=1e-12)
+    np.testing.assert_allclose(slope(slope(special.spence))(1 + x)[:2], 0.5, rtol=1e-9)
+    np.testing.assert_allclose(slope(special.berp)(x)[0], 0.0)
+    np.testing.assert_allclose(slope(special.beip)(x)[:2], 0.5, rtol=1e-9)
+    assert slope(lambda x: special.spherical_jn(1, x))(x)[0] == pytest.approx(1 / 3, rel=1e-14)
+    np.testing.assert_allclose(slope(lambda x: special.eval_legendre(4, x))(np.array([-1.0, 1.0])), [-10, 10])
+    np.testing.assert_allclose(slope(lambda x: special.eval_chebyt(4, x))(np.array([-1.0, 1.0])), [-16, 16])
+
+
+def test_diric_where_the_sine_is_zero():
+    x = np.array([0.0, 2 * np.pi, -4 * np.pi, 1.0])
+    for n in (1, 4, 5):
+        np.testing.assert_allclose(special.diric(x, n), original.diric(x, n), atol=1e-14)
+        np.testing.assert_allclose(slope(lambda x, n=n: special.diric(x, n))(x)[:3], 0, atol=1e-12)
+    assert np.isnan(special.diric(1.0, np.array([0.5, -1]))).all()
+
+
+def test_impossible_counts_are_none():
+    n, k = np.array([5.0, 2.0, -1.0, 4.0]), np.array([2.0, 3.0, 1.0, -1.0])
+    for name in ("comb", "perm"):
+        f, theirs = getattr(special, name), getattr(original, name)
+        with tape.Trace() as trace:
+            found = f(trace.param(n), k)
+        np.testing.assert_allclose(found.value, theirs(n, k), rtol=1e-14)
+        gradient = slope(lambda n, f=f: f(n, k))(n)
+        assert np.all(gradient[1:] == 0)
+        assert gradient[0] > 0
+    np.testing.assert_allclose(slope(special.factorial)(np.array([-2.5, 3.0])), [0, 6 * original.psi(4)])
+
+
+def test_distribution_functions_by_all_that_is_no_count():
+    x, h = 1.3, 1e-4
+    for name, args in (
+        ("chdtr", (2.4, x)), ("chdtrc", (0.4, x)), ("chdtri", (3.0, 0.3)), ("gdtr", (0.7, 2.2, x)),
+        ("fdtr", (2.0, 3.5, x)), ("fdtri", (2.0, 3.5, 0.2)), ("owens_t", (0.5, x)), ("agm", (0.2, x)),
+    ):  # fmt: skip
+        f, theirs = getattr(special, name), getattr(original, name)
+        gradient = tape.grad(lambda *args, f=f: f(*args), tuple(range(len(args))))(*args)
+        for k, found in enumerate(gradient):
+            moved = [theirs(*args[:k], args[k] + s * h, *args[k + 1 :]) for s in (-2, -1, 1, 2)]
+            expected = (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * h)
+            assert found == pytest.approx(expected, rel=1e-9), (name, k)
+
+
+# ---- SciPy's own names and what is refused ---------------------------------------------------------------
+
+
+def test_without_vars_functions_are_those_of_scipy():
+    x = np.array([0.5, 1.5, 2.5])
+    for call in (
+        lambda s: s.comb(10, 3, exact=True),
+        lambda s: s.factorial(5),
+        lambda s: s.factorial(np.arange(4), exact=True),
+        lambda s: s.perm(5, 2),
+        lambda s: s.logsumexp(x, b=[1, 2, 3], keepdims=True),
+        lambda s: s.softmax(x),
+        lambda s: s.jvp(2, x, 2),
+        lambda s: s.spherical_jn(2, x, True),
+        lambda s: s.lambertw(x, -1),
+        lambda s: s.polygamma([0, 1, 2], x),
+        lambda s: s.multigammaln(x, 1),
+        lambda s: s.sici(x)[1],
+        lambda s: s.jn_zeros(0, 3),
+        lambda s: s.roots_legendre(4)[0],
+    ):
+        found, expected = call(special), call(original)
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_scipys_own_functions_take_vars_through_their_ufuncs():
+    assert tape.grad(lambda x: np.real(original.lambertw(x)))(1.0) == pytest.approx(
+        tape.grad(lambda x: np.real(special.lambertw(x)))(1.0)
+    )
+    ai, aip, _, _ = original.airy(0.3)
+    assert tape.grad(lambda x: original.airy(x)[0])(0.3) == aip
+    assert tape.grad(lambda x: original.airy(x)[1])(0.3) == pytest.approx(0.3 * ai)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda v: special.eval_legendre(v, 0.3), errors.UnsupportedError, "eval_legendre by its first"),
+        (lambda v: special.hyp2f1(1.0, v, 2.0, 0.3), errors.UnsupportedError, "hyp2f1 by its second"),
+        (lambda v: special.ellipj(0.3, v), errors.UnsupportedError, "ellipj by its second"),
+        (lambda v: special.lambertw(0.3, v), errors.UnsupportedError, "branch"),
+        (lambda v: special.struve(v, 0.3), errors.UnsupportedError, "struve by its first"),
+        (lambda v: special.pdtr(v, 0.3), errors.UnsupportedError, "pdtr by its first"),
+        (lambda v: special.mathieu_a(1, v), errors.UnsupportedError, "mathieu_a"),
+        (lambda v: special.nctdtr(1.0, 2.0, v), errors.UnsupportedError, "nctdtr"),
+        (lambda v: special.sph_harm_y(1, 1, v, 0.1), errors.ConversionError, "lose its derivative"),
+        (lambda v: special.comb(v, 1, exact=True), errors.OptionError, "exact"),
+        (lambda v: special.factorial(v, extend="most"), errors.OptionError, "extend"),
+        (lambda v: special.jvp(1, v, -1), errors.OptionError, "order of the derivative"),
+        (lambda v: special.eval_hermite(1.5, v), errors.OptionError, "whole"),
+    ],
+)
+def test_what_has_no_rule_is_refused_at_the_call(call, error, message):
+    with tape.Trace() as trace, pytest.raises(error, match=message):
+        call(trace.param(0.7))
+
+
+RARE = """
+bdtr bdtrc bdtri bdtrik bdtrin chndtr chndtridf chndtrinc chndtrix elliprc elliprd elliprf elliprg elliprj
+kolmogi kolmogorov nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
+nctdtrit smirnov smirnovi tklmbda airye it2i0k0 it2j0y0 itairy kelvin mathieu_a mathieu_b mathieu_cem
+mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp obl_ang1
+obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
+pro_rad1_cv pro_rad2 pro_rad2_cv besselpoly
+"""
+"""Ufuncs of SciPy without a rule: they are refused."""
+
+
+def test_ufuncs_without_a_rule_are_known():
+    ufuncs = {name for name in original.__all__ if isinstance(getattr(original, name), np.ufunc)}
+    lacking = {name for name in ufuncs if counterpart(getattr(original, name)) is None}
+    assert lacking == set(RARE.split())
