@@ -23,7 +23,7 @@ __all__ = ["quad", "quad_vec"]
 
 
 def quad(
-    func: Callable[..., Any],
+    func: Any,
     a: Any,
     b: Any,
     args: Any = (),
