@@ -27,6 +27,10 @@ CHANGES = {
 }
 
 
+OF_NUMPY = [case for case in TWO_OF_EACH if not case.op.startswith("scipy.")]
+"""What NumPy has something to say about."""
+
+
 def changed(case: Case) -> Iterator[tuple[str, list[np.ndarray]]]:
     """The arguments of a case with each of them replaced, and in which way."""
     args = case.args()

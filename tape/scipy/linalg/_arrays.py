@@ -12,22 +12,26 @@ from tape.core.operands import as_operand
 from tape.numpy._conversion import array
 from tape.ops.linalg.packing import dagger, half, transposed, triangle
 
-__all__ = ["matrix", "mirrored", "operand", "read_triangle", "square"]
+__all__ = ["as_array", "matrix", "mirrored", "operand", "read_triangle", "square"]
+
+
+def as_array(x: Any) -> Any:
+    """Return what can be computed with: lists become arrays, those with Vars too."""
+    return x if isinstance(x, Handle) else np.asarray(as_operand(array(x)))
 
 
 def operand(x: Any) -> Any:
-    """Return what can be computed with: lists become arrays, those with Vars too; ints become floats."""
-    x = x if isinstance(x, Handle) else as_operand(array(x))
+    """Return the same; ints become floats."""
+    x = as_array(x)
     if np.result_type(x).kind in "biu":
         return x * 1.0
     return x
 
 
 def matrix(name: str, x: Any) -> Any:
-    """Return an operand that is a matrix or a stack of matrices."""
+    """Return an operand as a matrix or a stack of matrices; as in SciPy a vector is one row."""
     x = operand(x)
-    if np.ndim(x) < 2:
-        raise errors.ShapeError(f"{name}: an operand of shape {list(np.shape(x))} is no matrix. Add axes")
+    x = np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x
     if np.result_type(x).char in "egG":
         raise errors.DTypeError(f"{name}: LAPACK has no {np.result_type(x)}. Convert with astype")
     return x

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape.errors import ShapeError
-from tape.scipy.linalg._arrays import operand
+from tape.scipy.linalg._arrays import as_array, operand
 
 __all__ = ["block_diag", "circulant", "companion", "hankel", "khatri_rao", "toeplitz"]
 
@@ -120,8 +120,8 @@ def companion(a: Any) -> Any:
     array([[-2., -3.],
            [ 1.,  0.]])
     """
-    a = _vector("companion", a)
-    n = a.shape[-1]
+    a = operand(a)
+    n = np.size(a)
     if n < 2 or np.ndim(a) > 1:
         raise ShapeError(f"companion: coefficients of shape {list(a.shape)}. Give a vector of two or more")
     first = (-a[1:] / a[0])[None]
@@ -148,7 +148,7 @@ def block_diag(*arrs: Any) -> Any:
     array([[1., 2., 0.],
            [0., 0., 3.]])
     """
-    blocks = [operand(block) for block in arrs or ([],)]
+    blocks = [as_array(block) for block in arrs or ([],)]
     blocks = [block if np.ndim(block) > 1 else np.reshape(block, (1, -1)) for block in blocks]
     stack = np.broadcast_shapes(*(block.shape[:-2] for block in blocks))
     dtype = np.result_type(*(block.dtype for block in blocks))
@@ -189,7 +189,7 @@ def khatri_rao(a: Any, b: Any) -> Any:
     array([[ 5., 12.],
            [15., 24.]])
     """
-    a, b = operand(a), operand(b)
+    a, b = as_array(a), as_array(b)
     if np.ndim(a) < 2 or np.ndim(b) < 2 or a.shape[-1] != b.shape[-1]:
         raise ShapeError(
             f"khatri_rao: shapes {[*np.shape(a)]} and {[*np.shape(b)]}. Give matrices of as many columns"
@@ -199,7 +199,7 @@ def khatri_rao(a: Any, b: Any) -> Any:
 
 
 def _vector(name: str, x: Any) -> Any:
-    x = operand(x)
+    x = as_array(x)
     return x if np.ndim(x) else np.reshape(x, (1,))
 
 

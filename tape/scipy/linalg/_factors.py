@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import linalg as original
 
 from tape.errors import OptionError, ShapeError
 from tape.ops import linalg as ops
@@ -334,6 +335,8 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     a = matrix("polar", a)
     m, n = a.shape[-2:]
     if (m < n) if side == "right" else (m > n):
+        if type(a) is np.ndarray:
+            return tuple(original.polar(a, side))
         raise ShapeError(
             f"polar: of shape {list(a.shape)} the positive factor on the {side} is singular, and has no "
             "derivative. Take the other side"
