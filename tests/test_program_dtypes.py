@@ -74,7 +74,8 @@ def check(f, *args):
 
 @grid(name=UNARY, dtype=list(DTYPES), times=3)
 def test_functions_of_one_operand(name, dtype):
-    is_vectorised = name in VECTORISED and dtype == "d"  # with loops of its own if there are many elements
+    is_double = np.issubdtype(dtype, np.integer) or dtype == "d"
+    is_vectorised = name in VECTORISED and is_double  # with loops of its own if there are many elements
     for shape in SHAPES:
         x = draw(dtype, shape)
         check(getattr(np, name), x.reshape(-1)[: LEAST - 1] if is_vectorised else x)
