@@ -144,6 +144,20 @@ def test_integrals_that_are_refused():
         integrate.romb(np.ones(4))
 
 
+def test_integrals_over_volumes():
+    """Of polynomials, whose integrals are known."""
+
+    def by_nquad(a):
+        return integrate.nquad(lambda x, y: a * x * y**2, [[0.0, a], [0.0, 1.0]])[0]
+
+    def by_tplquad(a):
+        return integrate.tplquad(lambda z, y, x: a * z, 0.0, 1.0, 0.0, a, 0.0, 1.0)[0]
+
+    for f, value, slope in ((by_nquad, 1.5**3 / 6, 1.5**2 / 2), (by_tplquad, 1.5**2 / 2, 1.5)):
+        found = tape.value_and_grad(f)(1.5)
+        np.testing.assert_allclose(found, (value, slope), rtol=1e-9)
+
+
 # ---- differential equations ------------------------------------------------------------------------
 
 

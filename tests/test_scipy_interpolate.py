@@ -134,6 +134,21 @@ def test_grids(shape, method):
             assert_close(interpolate.RegularGridInterpolator(*arguments)(mesh), values, 1e-12)
 
 
+def test_functions_beside_classes():
+    """`interpn` is a `RegularGridInterpolator`, and `PPoly` the polynomials of a spline."""
+    x, y = np.array([0.0, 1.0, 2.5]), np.array([0.0, 0.5, 2.0])
+    values = np.random.default_rng(2).normal(size=(3, 3))
+    at = np.array([[0.3, 0.4], [2.0, 1.7]])
+    assert_close(interpolate.interpn((x, y), values, at), original.interpn((x, y), values, at), 1e-14)
+    slope = tape.grad(lambda v: np.sum(interpolate.interpn((x, y), v, at)))(values)
+    assert np.sum(slope) == pytest.approx(2)
+    of_spline = original.CubicSpline(x, values)
+    ours = interpolate.PPoly(of_spline.c, x)
+    assert_close(ours(np.array([0.7, 1.9])), of_spline([0.7, 1.9]), 1e-14)
+    moved = tape.jvp(lambda t: ours(t), (np.array(0.7),), (np.array(1.0),))[1]
+    assert_close(moved, of_spline(0.7, 1), 1e-13)
+
+
 # ---- derivatives -----------------------------------------------------------------------------------
 
 

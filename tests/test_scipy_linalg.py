@@ -72,6 +72,7 @@ CALLS = {
     "tanhm": lambda s: s.tanhm(SMALL),
     "solve_sylvester": lambda s: s.solve_sylvester(D, D[:2, :2], B),
     "solve_continuous_lyapunov": lambda s: s.solve_continuous_lyapunov(Z, D),
+    "solve_lyapunov": lambda s: s.solve_lyapunov(Z, D),
     "solve_discrete_lyapunov": lambda s: s.solve_discrete_lyapunov(SMALL, D),
     "solve_discrete_lyapunov bilinear": lambda s: s.solve_discrete_lyapunov(SMALL + 0j, D, "bilinear"),
     "solve_banded": lambda s: s.solve_banded((1, 2), AB, B),

@@ -85,6 +85,8 @@ def test_between_pixels(mode, shape, order):
     both("map_coordinates", x.astype(np.float32), places, None, order, mode, 0.7)
     if order > 1:
         both("spline_filter", x, order, mode=mode)
+        both("spline_filter1d", x, order, 0, mode=mode)
+    both("uniform_filter1d", x, 3, -1, mode=mode)
 
 
 # ---- derivatives -----------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_the_lists_in_the_documentation_are_those_that_are_found():
 def test_what_is_written_for_vars_is_tested(module):
     """In the table of operations, or where results are no arrays by name in tests of the module."""
     in_table = {case.op for case in CASES}
-    own = DOCUMENT.parent.parent / "tests" / f"test_scipy_{module.replace('.', '_')}.py"
+    own = DOCUMENT.parent.parent / "tests" / f"test_scipy_{module.partition('.')[0]}.py"
     by_name = own.read_text() if own.exists() else ""
     for name in scipy_modules.coverage(module).there:
         short = name.partition(".")[0]
