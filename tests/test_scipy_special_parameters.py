@@ -46,7 +46,7 @@ def students(df, t):
     return mpmath.betainc(df / 2, mpmath.mpf(0.5), 0, df / (df + t * t), regularized=True) / 2
 
 
-SIZES = (1e-4, 0.3, 1.0, 7.5, 19.9, 20.0, 300.0, 1e4)
+SIZES = (1e-4, 0.3, 1.0, 7.5, 19.9, 20.0, 300.0, 2e3)
 
 
 def around(center, spread):
