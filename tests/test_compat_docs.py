@@ -12,7 +12,7 @@ import scipy.special
 import tape
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").glob("coming-from-*.md"))
 ALIASES = {"np": np, "scipy": scipy}
 
 

@@ -23,15 +23,15 @@ of_conjugates of_full_rank rank residuals singular_values span stays trimmed uni
 """
 """Operations that do a batch one element at a time."""
 GROWING = """
-argwhere bincount convolve correlate dot embedding flatnonzero getitem hashing_order histogram
+all_pole argwhere bincount convolve correlate dot embedding flatnonzero getitem hashing_order histogram
 histogram_bin_edges histogramdd interp intersect1d isin lexsort lstsq matrix_rank nanmax nanmin nanquantile
-nanstd nanvar nonzero of_full_rank percentile prod quantile rank residuals searchsorted singular_values span
-sum trimmed unique unravel_index var
+nanstd nanvar nonzero of_full_rank percentile prod quantile rank residuals searchsorted singular_values
+solve_banded span sparse_product spsolve sum trimmed unique unravel_index var
 """
 """Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
-agm airy_ai airy_aip airy_bi airy_bip angle apply arccos arccosh arcsin arcsinh arctan2 arctanh bei beip ber
-berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln binary_cross_entropy
+agm airy_ai airy_aip airy_bi airy_bip all_pole angle apply arccos arccosh arcsin arcsinh arctan2 arctanh bei
+beip ber berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln binary_cross_entropy
 binary_cross_entropy_with_logits binom boxcox boxcox1p btdtria btdtrib cbrt chdtr chdtrc chdtri chdtriv
 cholesky cholesky_pullback cofactors cosdg cosh cosm1 cotdg cumprod dawsn det eigenvalues eigenvectors
 eigvals eigvalsh ellipe ellipeinc ellipj_cn ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu
@@ -50,12 +50,13 @@ lstsq median mish mish_slope modstruve multigammaln nanmedian nanpercentile nanq
 nbdtrc nbdtri ndtr ndtri ndtri_exp negative_entropy norm nrdtrimn nrdtrisd over owens_t packed_lu pbdv_d
 pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp pdtr pdtrc pdtri pdtrik percentile pinv poch polygamma polyval powm1
 prelu prod pseudo_huber psi q_of_qr quantile r_of_qr radian recurrence rel_entr residuals rgamma
-riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale shichi_chi shichi_shi sici_ci
-sici_si sign sign_of_slogdet silu silu_slope sinc sindg singular_values sinh softmax_cross_entropy_mean
-softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_bands
-solve_triangular spence spherical_in spherical_jn spherical_kn spherical_yn sqrtm standardized
-standardized_scale std stdtr stdtridf stdtrit struve student_by_df svdvals sylvester tandg vander var
-voigt_profile vonmises_ppf wofz wright_bessel wrightomega xlog1py xlogy y0 y1 yn yv yve zeta zetac
+riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale sampled_product shichi_chi
+shichi_shi sici_ci sici_si sign sign_of_slogdet silu silu_slope sinc sindg singular_values sinh
+softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign
+softsign_slope solve_banded solve_bands solve_triangular sparse_product spence spherical_in spherical_jn
+spherical_kn spherical_yn spsolve sqrtm standardized standardized_scale std stdtr stdtridf stdtrit struve
+student_by_df svdvals sylvester tandg vander var voigt_profile vonmises_ppf wofz wright_bessel wrightomega
+xlog1py xlogy y0 y1 yn yv yve zeta zetac
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -68,15 +69,15 @@ intersect1d nonzero of_conjugates residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-airy_ai airy_aip airy_bi airy_bip apply argpartition beta_by_parameters betainc betaincc betainccinv
-betaincinv btdtria btdtrib eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer
-eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri
-fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix hashing_order hyp1f1 hyp2f1
-hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linspace log_wright_bessel logm
-lpmv lu_order lu_pivots nbdtr nbdtrc nbdtri norm nrdtrimn nrdtrisd of_conjugates packed_lu pbdv_d pbdv_dp
-pbvv_v pbvv_vp pbwa_w pbwa_wp radian shichi_chi shichi_shi sici_ci sici_si solve_bands spherical_in
-spherical_jn spherical_kn spherical_yn sqrtm student_by_df sylvester voigt_profile vonmises_ppf
-wright_bessel
+airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition beta_by_parameters betainc betaincc
+betainccinv betaincinv btdtria btdtrib eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn
+eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative
+fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix
+hashing_order hyp1f1 hyp2f1 hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw
+linspace log_wright_bessel logm lpmv lu_order lu_pivots nbdtr nbdtrc nbdtri norm nrdtrimn nrdtrisd
+of_conjugates packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp radian sampled_product shichi_chi
+shichi_shi sici_ci sici_si solve_banded solve_bands sparse_product spherical_in spherical_jn spherical_kn
+spherical_yn spline_filter spsolve sqrtm student_by_df sylvester voigt_profile vonmises_ppf wright_bessel
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
@@ -100,14 +101,15 @@ unfold
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """
-add_along_axis add_at all any argmax argmin argpartition argsort bincount cholesky_pullback conv conv_input
-conv_weight convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft
-flatnonzero fold histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm
+add_along_axis add_at all all_pole any argmax argmin argpartition argsort bincount cholesky_pullback conv
+conv_input conv_weight convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum
+expm fft flatnonzero fold histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm
 logsumexp lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax
 nanmean nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm packed_lu percentile pinv polyval prod
-qr quantile rfft rms_normalized scatter searchsorted slogdet softmax softmax_cross_entropy_mean
-softmax_cross_entropy_none softmax_cross_entropy_sum solve solve_triangular sort sqrtm standardized std sum
-sum_pool sum_pool_vjp sum_to svd svdvals sylvester unique var vecdot
+qr quantile rfft rms_normalized sampled_product scatter searchsorted slogdet softmax
+softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum solve solve_banded
+solve_triangular sort sparse_product spline_filter spsolve sqrtm standardized std sum sum_pool sum_pool_vjp
+sum_to svd svdvals sylvester unique var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """

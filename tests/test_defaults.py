@@ -83,6 +83,8 @@ def test_another_default_is_noticed(function):
 
 
 PYTORCH = """
+affine_grid: align_corners=False
+alpha_dropout: p=0.5, mask=None
 avg_pool1d: stride=None, padding=0, ceil_mode=False, count_include_pad=True
 avg_pool2d: stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 avg_pool3d: stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
@@ -101,21 +103,25 @@ conv_transpose3d: bias=None, stride=1, padding=0, output_padding=0, groups=1, di
 cosine_embedding_loss: margin=0.0, reduction='mean'
 cosine_similarity: axis=1, eps=1e-08
 cross_entropy: weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0, axis=1
+ctc_loss: blank=0, reduction='mean', zero_infinity=False
 dropout: p=0.5, mask=None
 dropout_mask: p=0.5
 elu: alpha=1.0
 embedding: padding_idx=None
-embedding_bag: mode='mean', per_sample_weights=None, padding_idx=None
+embedding_bag: mode='mean', per_sample_weights=None, padding_idx=None, offsets=None, include_last_offset=False
 fold: dilation=1, padding=0, stride=1
 gaussian_nll_loss: full=False, eps=1e-06, reduction='mean'
 gelu: approximate='none'
 glu: axis=-1
+grid_sample: mode='bilinear', padding_mode='zeros', align_corners=False
 group_norm: weight=None, bias=None, eps=1e-05
+gumbel_softmax: tau=1.0, hard=False, axis=-1
 hardshrink: lambd=0.5
 hardtanh: min_val=-1.0, max_val=1.0
 hinge_embedding_loss: margin=1.0, reduction='mean'
 huber_loss: reduction='mean', delta=1.0
 instance_norm: weight=None, bias=None, eps=1e-05
+interpolate: size=None, scale_factor=None, mode='nearest', align_corners=False
 kl_div: reduction='mean', log_target=False
 l1_loss: reduction='mean'
 layer_norm: weight=None, bias=None, eps=1e-05
@@ -123,23 +129,36 @@ leaky_relu: negative_slope=0.01
 linear: bias=None
 local_response_norm: alpha=0.0001, beta=0.75, k=1.0
 log_softmax: axis=-1
+lp_pool1d: stride=None, ceil_mode=False
+lp_pool2d: stride=None, ceil_mode=False
+lp_pool3d: stride=None, ceil_mode=False
 margin_ranking_loss: margin=0.0, reduction='mean'
 max_pool1d: stride=None, padding=0, dilation=1, ceil_mode=False
 max_pool2d: stride=None, padding=0, dilation=1, ceil_mode=False
 max_pool3d: stride=None, padding=0, dilation=1, ceil_mode=False
 mse_loss: reduction='mean'
 multi_head_attention: out_proj_bias=None, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None
+multi_margin_loss: p=1, margin=1.0, weight=None, reduction='mean'
+multilabel_margin_loss: reduction='mean'
+multilabel_soft_margin_loss: weight=None, reduction='mean'
 nll_loss: weight=None, ignore_index=-100, reduction='mean', axis=1
 normalize: p=2.0, axis=1, eps=1e-12
 one_hot: dtype=<class 'float'>
+pad: mode='constant', value=0.0
+pairwise_distance: p=2.0, eps=1e-06, keepdim=False
+pdist: p=2.0
 poisson_nll_loss: log_input=True, full=False, eps=1e-08, reduction='mean'
 rms_norm: weight=None, eps=None
+rrelu: lower=0.125, upper=0.3333333333333333, slopes=None
 scaled_dot_product_attention: attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, dropout_mask=None
 smooth_l1_loss: reduction='mean', beta=1.0
 soft_margin_loss: reduction='mean'
 softmax: axis=-1
+softmin: axis=-1
+softplus: beta=1.0, threshold=inf
 softshrink: lambd=0.5
 triplet_margin_loss: margin=1.0, p=2, eps=1e-06, swap=False, reduction='mean'
+triplet_margin_with_distance_loss: distance_function=None, margin=1.0, swap=False, reduction='mean'
 unfold: dilation=1, padding=0, stride=1
 """  # noqa: E501
 """As its functional interface has them; what is not in it (axis, masks) is called as elsewhere in tape."""

@@ -175,6 +175,7 @@ def subjects():
     indices = np.array([2, 0, 2, -1])
     return [
         (_mlp, (draw(3, 4), draw(4, 2), draw(5, 3))),
+        (lambda x, y: x @ y, (draw(70, 70), draw(70, 70))),
         (_mlp, tuple([draw(*shape, dtype=np.float32) for shape in ((3, 4), (4, 2), (5, 3))])),
         (_as_numpy, (draw(5, 4), draw(4, 3))),
         (_as_numpy, (draw(5, 4, dtype=np.float32), draw(4, 3, dtype=np.float32))),

@@ -182,32 +182,6 @@ _RENAMED = {
 }  # fmt: skip
 """The counterparts of functions of `math` and `cmath`, where NumPy has none of the same name."""
 
-_MIRRORED = {
-    "scipy.integrate": (
-        "cumulative_simpson cumulative_trapezoid dblquad fixed_quad nquad quad quad_vec romb simpson tplquad "
-        "trapezoid"
-    ),
-    "scipy.interpolate": (
-        "Akima1DInterpolator BSpline CubicHermiteSpline CubicSpline PPoly PchipInterpolator "
-        "RegularGridInterpolator interp1d interpn make_interp_spline"
-    ),
-    "scipy.ndimage": (
-        "affine_transform convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d "
-        "gaussian_gradient_magnitude gaussian_laplace laplace map_coordinates prewitt shift sobel "
-        "spline_filter spline_filter1d uniform_filter uniform_filter1d zoom"
-    ),
-    "scipy.signal": (
-        "convolve convolve2d correlate correlate2d csd detrend fftconvolve filtfilt hilbert istft lfilter "
-        "lfilter_zi oaconvolve periodogram savgol_filter sosfilt sosfilt_zi sosfiltfilt stft welch"
-    ),
-    "scipy.sparse.linalg": "spsolve",
-    "scipy.spatial.distance": (
-        "braycurtis canberra cdist chebyshev cityblock correlation cosine euclidean hamming jensenshannon "
-        "mahalanobis minkowski pdist seuclidean sqeuclidean squareform"
-    ),
-}
-"""The functions and classes of SciPy's modules that `tape.scipy` has for Vars."""
-
 _ADVICE = {
     "float": "Compute with the Var itself",
     "complex": "Compute with the Var itself; x + 1j * y makes a complex one",

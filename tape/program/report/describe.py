@@ -131,6 +131,7 @@ class Names:
         else:
             named = zip(INSTRUCTIONS[op].attributes, attrs, strict=False)  # a product need not have a factor
             attrs = tuple([f"{name}={_plain(attr)}" for name, attr in named])
+        op = op.removeprefix("vector_")  # by which loop is no one's concern
         return f"{op}({'; '.join(filter(None, (', '.join(operands), ', '.join(attrs))))})"
 
     def _callback(self, instruction: Instruction, operands: list[str]) -> str:
