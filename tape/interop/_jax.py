@@ -73,7 +73,10 @@ def to_jax(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
         leaves, structure = tree.flatten(example)
         found = (
             [
-                jax.ShapeDtypeStruct(np.shape(leaf), jax.dtypes.canonicalize_dtype(np.result_type(leaf)))
+                jax.ShapeDtypeStruct(
+                    np.shape(leaf),
+                    jax.dtypes.canonicalize_dtype(getattr(leaf, "dtype", None) or np.result_type(leaf)),
+                )
                 for leaf in leaves
             ],
             structure,
