@@ -59,7 +59,7 @@ def _log(x: Lanes) -> Lanes:
 
 
 def _log1p(x: Lanes) -> Lanes:
-    """The largest errors found among 10**6 numbers are 0.8 units in the last place."""
+    """The largest errors found among 10**6 numbers are 0.87 units in the last place."""
     u = x + 1.0
     exponent, factor = _split(u)
     is_near = exponent.is_equal(0.0)
