@@ -82,7 +82,7 @@ def test_every_operation_comes_back_as_it_was(path):
                     program.save(path)
                 continue
             other = reload(program, path)
-            if "copy(c" not in str(program):  # constants with gaps are saved without, and need no copy any more
+            if "copy(c" not in str(program):  # constants with gaps are saved without, and read as they are
                 assert str(other) == str(program)
                 assert len(other) == len(program)
             for a, b in zip(other.run(args), program.run(args), strict=True):
