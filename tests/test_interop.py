@@ -1,11 +1,14 @@
 """Functions of tape in the graphs of PyTorch and of JAX: values, derivatives of any order, and refusals."""
 
+import gc
+
 import numpy as np
 import pytest
 
 import tape
 from tape import errors
 from tape.interop import to_jax, to_torch
+from tape.interop._flat import Pullbacks
 from tests.oracles import pytorch
 
 
@@ -102,6 +105,39 @@ def test_in_the_middle_of_a_network_that_is_trained(torch):
     assert losses[-1] < 0.2 * losses[0]
 
 
+KINDS = [0.0, -0.0, 1.0, True, 1, np.nan, np.float32(1.0), "up", "down", None, (1.0, -0.0), (1.0, 0.0)]
+"""Settings that a comparison may take for another one: by sign, by type, or never for themselves."""
+
+
+def signed(x, setting):
+    """A function of an array whose slope tells the setting."""
+    if isinstance(setting, tuple):
+        return signed(x, setting[0]) + 2 * signed(x, setting[1])
+    kinds = {"up": 3.0, "down": -3.0, None: 5.0}
+    slope = kinds[setting] if setting is None or isinstance(setting, str) else np.copysign(7.0, setting)
+    return np.sum(x * slope * (2.0 if isinstance(setting, bool) else 1.0)) + 0.0 * np.sum(x)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_settings_are_told_apart_in_any_order(torch, seed):
+    call = to_torch(signed)
+    for k in np.random.default_rng(seed).integers(0, len(KINDS), 40):
+        x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        call(x, KINDS[k]).backward()
+        np.testing.assert_array_equal(x.grad, tape.grad(lambda x, k=k: signed(x, KINDS[k]))(np.ones(2)))
+
+
+def test_what_is_kept_does_not_grow_with_the_calls(torch):
+    """There is one pullback for each choice of tensors, though NaN is never equal to itself."""
+    before = {id(thing) for thing in gc.get_objects() if type(thing) is Pullbacks}
+    call = to_torch(signed)
+    for number in (np.nan, 1.0, np.nan, -0.0) * 5:
+        x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        call(x, number).backward()
+    made = [thing for thing in gc.get_objects() if type(thing) is Pullbacks and id(thing) not in before]
+    assert sorted(len(thing._known) for thing in made) == [0, 1]
+
+
 def test_what_tensors_cannot_be_is_refused(torch):
     call = to_torch(np.sin)
     with pytest.raises(errors.UnsupportedError, match=r"tensor\.cpu\(\)"):
@@ -151,6 +187,20 @@ def test_complex_numbers_in_jax(jax):
     theirs = jax.grad(loss(lambda z: jax.numpy.exp(z) * z))(z)
     ours = jax.grad(loss(to_jax(lambda z: np.exp(z) * z)))(z)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_settings_are_told_apart_in_jax(jax, seed):
+    call = to_jax(signed)
+    for k in np.random.default_rng(seed).integers(0, len(KINDS), 15):
+        found = jax.grad(lambda x, k=k: call(x, KINDS[k]))(jax.numpy.ones(2))
+        np.testing.assert_array_equal(found, tape.grad(lambda x, k=k: signed(x, KINDS[k]))(np.ones(2)))
+
+
+def test_shapes_depend_on_settings(jax):
+    repeated = to_jax(lambda x, n: np.concatenate([x] * n))
+    for n in (1, 3, 2, 1):
+        assert repeated(jax.numpy.ones(2), n).shape == (2 * n,)
 
 
 def test_shapes_that_ones_do_not_tell(jax):

@@ -51,49 +51,58 @@ def to_jax(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
     Array([0.       , 0.9092974], dtype=float32)
     """
     jax = need("jax", "functions of JAX arrays")
-    run, pullbacks = compile(f), Pullbacks(f, is_conjugate=False)
-    shapes: dict[Any, Any] = {}
+    known: dict[Any, Any] = {}
 
-    def specification(signature: Signature) -> tuple[list[Any], Any]:
-        """Return the shapes and dtypes of the leaves of a result, and its structure."""
+    def shapes_of(signature: Signature) -> Any:
+        if like is not None:
+            return like
         kinds = tuple((array.shape, array.dtype) for array in signature.arrays)
-        key = (signature.key, kinds) if signature.key is not None else None
-        if key is not None and key in shapes:
-            return shapes[key]
-        example = like
-        if like is None:
-            args, kwargs = signature.filled([np.ones(shape, dtype) for shape, dtype in kinds])
-            try:
-                example = f(*args, **kwargs)
-            except Exception as error:
-                raise errors.UnsupportedError(
-                    f"{getattr(f, '__name__', 'a function')} fails at ones, which were to tell the shapes "
-                    f"of its result: {error}. Pass like="
-                ) from error
-        leaves, structure = tree.flatten(example)
-        found = (
-            [
-                jax.ShapeDtypeStruct(
-                    np.shape(leaf),
-                    jax.dtypes.canonicalize_dtype(getattr(leaf, "dtype", None) or np.result_type(leaf)),
-                )
-                for leaf in leaves
-            ],
-            structure,
-        )
-        if key is not None:
-            shapes[key] = found
-        return found
+        key = None if signature.key is None else (signature.key, kinds)
+        if key is not None and key in known:
+            return known[key]
+        args, kwargs = signature.filled([np.ones(shape, dtype) for shape, dtype in kinds])
+        try:
+            example = f(*args, **kwargs)
+        except Exception as error:
+            raise errors.UnsupportedError(
+                f"{getattr(f, '__name__', 'a function')} fails at ones, which were to tell the shapes of its "
+                f"result: {error}. Pass like="
+            ) from error
+        shapes = tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.result_type(leaf)), example)
+        return shapes if key is None else known.setdefault(key, shapes)
+
+    return update_wrapper(_called_back(jax, f, shapes_of), f)
+
+
+def _called_back(
+    jax: Any, f: Callable[..., Any], shapes_of: Callable[[Signature], Any]
+) -> Callable[..., Any]:
+    """Return a function of JAX's arrays, given the shapes and dtypes of its results."""
+    run = compile(f)
+
+    def wrapped(pull: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
+        """A gradient has the shape and dtype of what it is by, and these come first among all arrays."""
+
+        def shapes(signature: Signature) -> Any:
+            of = dict(zip(signature.places, signature.arrays, strict=True))
+            return [jax.ShapeDtypeStruct(of[place].shape, of[place].dtype) for place in places]
+
+        return _called_back(jax, pull, shapes)
+
+    pullbacks = Pullbacks(f, wrapped, is_conjugate=False)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         signature = Signature(args, kwargs, lambda leaf: isinstance(leaf, jax.Array))
         signature.arrays = [jax.numpy.asarray(array) for array in signature.arrays]  # with shapes and dtypes
-        outs, structure = specification(signature)
+        leaves, structure = tree.flatten(shapes_of(signature))
+        outs = [
+            jax.ShapeDtypeStruct(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype)) for leaf in leaves
+        ]
 
         def computed(*arrays: Any) -> list[np.ndarray]:
             given, keywords = signature.filled([np.array(array) for array in arrays])
-            leaves = tree.flatten(run(*given, **keywords))[0]
-            return [np.asarray(leaf, out.dtype) for leaf, out in zip(leaves, outs, strict=True)]
+            results = tree.flatten(run(*given, **keywords))[0]
+            return [np.asarray(result, out.dtype) for result, out in zip(results, outs, strict=True)]
 
         @jax.custom_vjp
         def called(*arrays: Any) -> Any:
@@ -103,15 +112,14 @@ def to_jax(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
             return called(*arrays), arrays
 
         def backward(arrays: Any, cotangents: Any) -> Any:
-            wrt = tuple(k for k, array in enumerate(arrays) if array.dtype.kind in "fc")
+            moving = [k for k, array in enumerate(arrays) if array.dtype.kind in "fc"]
             seeds = [g for g, out in zip(cotangents, outs, strict=True) if out.dtype.kind in "fc"]
-            moving = [jax.ShapeDtypeStruct(arrays[k].shape, arrays[k].dtype) for k in wrt]
-            pull = to_jax(pullbacks.of(signature, wrt), like=moving)
-            found = dict(zip(wrt, pull(list(arrays), seeds), strict=True))
+            pull = pullbacks.of(tuple([signature.places[k] for k in moving]))
+            found = dict(zip(moving, pull(*signature.filled(arrays), seeds), strict=True))
             zeros = [np.zeros(array.shape, jax.dtypes.float0) for array in arrays]
             return tuple(found.get(k, zero) for k, zero in enumerate(zeros))
 
         called.defvjp(forward, backward)
         return tree.unflatten(structure, called(*signature.arrays))
 
-    return update_wrapper(call, f)
+    return call

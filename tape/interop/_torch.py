@@ -52,8 +52,8 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     tensor([0.0000, 0.9093])
     """
     torch = need("torch", "functions of tensors")
-    run, pullbacks = compile(f), Pullbacks(f, is_conjugate=True)
-    function = _function(torch)
+    run, function = compile(f), _function(torch)
+    pullbacks = Pullbacks(f, lambda pull, places: to_torch(pull), is_conjugate=True)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         signature = Signature(args, kwargs, lambda leaf: isinstance(leaf, torch.Tensor))
@@ -103,18 +103,15 @@ def _function(torch: Any) -> Any:
         def backward(ctx: Any, *cotangents: Any) -> Any:
             tensors = ctx.saved_tensors
             needed = ctx.needs_input_grad[1:]
-            wrt = tuple(k for k, is_needed in enumerate(needed) if is_needed)
-            pull = _again(ctx.call.pullbacks.of(ctx.call.signature, wrt))
+            signature = ctx.call.signature
+            places = tuple(
+                [place for place, is_needed in zip(signature.places, needed, strict=True) if is_needed]
+            )
             seeds = [g for g, inexact in zip(cotangents, ctx.is_inexact, strict=True) if inexact]
-            found = iter(pull(list(tensors), seeds))
+            found = iter(ctx.call.pullbacks.of(places)(*signature.filled(tensors), seeds))
             return None, *[next(found) if is_needed else None for is_needed in needed]
 
     return Function
-
-
-@cache
-def _again(pull: Callable[..., Any]) -> Callable[..., Any]:
-    return to_torch(pull)
 
 
 def _array(tensor: Any) -> Any:
