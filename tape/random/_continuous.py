@@ -329,7 +329,7 @@ class Continuous(Base):
         dtype = np.result_type(logits, np.float16)
         checks = {"temperature > 0": temperature}
         z = self._standard("gumbel", np.shape(logits), 0.0, 1.0, checks=checks, dtype=dtype)
-        return ops.softmax((logits + z) / temperature, axis=axis)
+        return ops.nn.gumbel_softmax(logits, z, temperature, axis=axis)
 
 
 def _dtype(dtype: Any) -> tuple[tuple[str, Any], ...]:

@@ -1,6 +1,6 @@
 """Activations, smooth ones and those in pieces."""
 
-from tests.op_table.case import Case, _domain, call, grid, joined, nonzero, real
+from tests.op_table.case import Case, _domain, call, grid, joined, nonzero, positive, real
 
 away = _domain(
     lambda rng, s: rng.choice([-4.5, -2.0, -0.75, -0.2, 0.25, 0.7, 1.5, 4.0, 7.0], s)
@@ -42,5 +42,6 @@ CASES = [
     Case("nn.rrelu", nn("rrelu"), away(2, 3)),
     Case("nn.rrelu slopes", lambda ns, x, slopes: ns.nn.rrelu(x, 0.2, 0.6, slopes), away(2, 3), real(3)),
     Case("nn.gumbel_softmax", nn("gumbel_softmax"), real(2, 3), real(2, 3)),
+    Case("nn.gumbel_softmax temperatures", nn("gumbel_softmax"), real(2, 3), real(2, 3), positive(2, 1)),
     Case("nn.gumbel_softmax tau", nn("gumbel_softmax", 0.5, axis=0), real(2, 3), real(2, 1)),
 ]  # fmt: skip

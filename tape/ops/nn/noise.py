@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules
+from tape.core.node import Handle, plain, traced
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError
@@ -115,7 +116,7 @@ _straight_through = Op(
 declare_cost(free, _straight_through)
 
 
-def gumbel_softmax(logits: Any, noise: Any, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Any:
+def gumbel_softmax(logits: Any, noise: Any, tau: Any = 1.0, hard: bool = False, axis: int = -1) -> Any:
     """A relaxed draw from categories: softmax of logits with noise (Jang, Gu and Poole 2017).
 
     Parameters
@@ -125,7 +126,7 @@ def gumbel_softmax(logits: Any, noise: Any, tau: float = 1.0, hard: bool = False
     noise : array_like or Var
         Draws of the Gumbel distribution, as ``rng.gumbel(size=logits.shape)``: nothing random is drawn here.
         Their shape broadcasts to that of ``logits``.
-    tau : float
+    tau : float, array_like or Var
         The temperature: towards 0 the draws become categories.
     hard : bool
         Whether the result is 1 for the largest and 0 elsewhere, with the derivative of the relaxed draw.
@@ -142,7 +143,7 @@ def gumbel_softmax(logits: Any, noise: Any, tau: float = 1.0, hard: bool = False
     ShapeError
         If the noise does not fit, or there is no such axis.
     OptionError
-        If ``tau`` is not a positive number.
+        If ``tau`` is not positive, or no number.
     DTypeError
         If an operand is complex.
 
@@ -155,13 +156,16 @@ def gumbel_softmax(logits: Any, noise: Any, tau: float = 1.0, hard: bool = False
     array([1., 0.])
     """
     name = "gumbel_softmax"
-    tau = number(f"{name}: tau", tau)
-    if not tau > 0:
-        raise OptionError(f"{name}: tau={tau}. It must be positive")
+    if isinstance(tau, Handle) or np.ndim(tau):
+        (tau,) = reals(name, tau)
+    else:
+        tau = number(f"{name}: tau", tau)
+    if not np.all(traced(tau) > 0):
+        raise OptionError(f"{name}: tau={plain(tau)}. It must be positive")
     logits, noise = reals(name, logits, noise)
     check_fits(name, "noise", noise, logits.shape)
     place = checked_axis(name, logits.shape, axis)
-    soft = softmax((logits + noise) * (1 / tau), place)
+    soft = softmax((logits + noise) / tau, place)
     if not hard:
         return soft
     length = soft.shape[place]
