@@ -90,7 +90,7 @@ class RegularGridInterpolator:
         self.bounds_error = bounds_error
         self.fill_value = fill_value
         self._check_degree(method)
-        self._splines: dict[str, tuple[list[Array], Array]] = {}
+        self._own = self._spline(method) if method in _DEGREES else None
 
     def _check_method(self, method: Any) -> None:
         if method not in ("linear", "nearest", *_DEGREES):
@@ -166,16 +166,19 @@ class RegularGridInterpolator:
             total = part if total is None else total + part
         return total
 
+    def _spline(self, method: str) -> tuple[list[Array], Array]:
+        """Return the knots in each dimension, and the coefficients of the spline through all values."""
+        knots, c = [], self.values
+        for k, p in enumerate(self.grid):
+            spline = make_interp_spline(p, c, _DEGREES[method], axis=k)
+            knots.append(spline.t)
+            c = ops.moveaxis(spline.c, 0, k)
+        return knots, c
+
     def _by_splines(self, coordinates: list[Array], method: str, nu: list[int]) -> Array:
         degree, count = _DEGREES[method], len(coordinates)
-        if method not in self._splines:
-            knots, c = [], self.values
-            for k, p in enumerate(self.grid):
-                spline = make_interp_spline(p, c, degree, axis=k)
-                knots.append(spline.t)
-                c = ops.moveaxis(spline.c, 0, k)
-            self._splines[method] = knots, c
-        knots, c = self._splines[method]
+        own = self._own if method == self.method else None
+        knots, c = self._spline(method) if own is None else own
         ndim = coordinates[0].ndim
         positions, weights = [], []
         for k, (x, t) in enumerate(zip(coordinates, knots, strict=True)):
