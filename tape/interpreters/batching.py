@@ -115,9 +115,7 @@ class Lanes(Interpreter):
         self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
     ) -> Any:
         if not self.size:
-            raise errors.UnsupportedError(
-                f"{op.name} has no rule for batches, and cannot run on an empty one"
-            )
+            return _of_none(op, operands, is_batched, attrs)
 
         def one(elements: Sequence[Any]) -> Any:
             given = iter(elements)
@@ -130,6 +128,23 @@ class Lanes(Interpreter):
         found = [unpack(one([x[i] for x in values])) for i in range(self.size)]
         columns = [ops.stack(column) for column in zip(*found, strict=True)]
         return columns[0] if len(columns) == 1 else Results(columns)
+
+
+def _of_none(op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]) -> Any:
+    """Return the empty results of an operation: of the shapes and dtypes that they have of zeros."""
+    like = [
+        np.zeros(np.shape(x)[each:], np.result_type(x)) if isinstance(x, Handle) or each else x
+        for x, each in zip(operands, is_batched, strict=True)
+    ]
+    depends = op.data_dependent
+    if depends is True or (depends and depends(*like, **attrs)):
+        raise errors.UnsupportedError(
+            f"the shape of {op.name} depends on its values, and an empty batch has none"
+        )
+    with np.errstate(all="ignore"):
+        found = [np.asarray(x) for x in unpack(op.compute(like, attrs))]
+    columns = [np.zeros((0, *x.shape), x.dtype) for x in found]
+    return columns[0] if len(columns) == 1 else Results(columns)
 
 
 _ON_SHAPES = frozenset(
