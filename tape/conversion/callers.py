@@ -169,6 +169,8 @@ def _public(thing: Any) -> str:
     return ".".join([*parts, name]).replace("numpy.", "np.", 1)
 
 
+_DRAWS = ("beta", "chisquare", "dirichlet", "f", "gamma", "gumbel", "laplace", "logistic", "lognormal")
+
 _NAMED_BY_MODULE = frozenset({"cmath", "decimal", "fractions", "math", "np", "random", "scipy", "statistics"})
 """Modules whose functions are named in full, however they were imported."""
 
@@ -197,17 +199,7 @@ _ADVICE = {
     "np.random.Generator.normal": "Use tape.random, or loc + scale * rng.standard_normal(size)",
     **{
         f"np.random.Generator.{name}": "Use a generator of tape.random, made by tape.random.default_rng"
-        for name in (
-            "beta",
-            "chisquare",
-            "dirichlet",
-            "f",
-            "gamma",
-            "gumbel",
-            "laplace",
-            "logistic",
-            "lognormal",
-        )
+        for name in _DRAWS
     },
     "np.random.Generator.uniform": "Use tape.random, or low + (high - low) * rng.random(size)",
     "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",
@@ -257,13 +249,23 @@ def counterpart_of(title: str) -> str:
     if module in ("math", "cmath"):
         found = _RENAMED.get(name) or (f"np.{name}" if hasattr(np, name) else "")
         return f"Call {found}, which records" if found else ""
-    if module.startswith("scipy.") and _is_in_tape(title):
+    if module.startswith("scipy.") and is_written_here(title):
         return f"Call tape.{title}, which records"
     return _ADVICE.get(title, "")
 
 
-def _is_in_tape(title: str) -> bool:
-    """Whether a function of SciPy's is written in `tape.scipy`, whose other names are SciPy's own."""
+def is_written_here(title: str) -> bool:
+    """Whether a function of SciPy's is written in `tape.scipy`, whose other names are SciPy's own.
+
+    Parameters
+    ----------
+    title : str
+        The function with its public module, as ``"scipy.linalg.expm"``.
+
+    Returns
+    -------
+    bool
+    """
     _, module, *names = title.split(".")
     try:
         found: Any = import_module(f"tape.scipy.{module}")

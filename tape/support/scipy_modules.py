@@ -12,25 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tape.conversion.callers import is_written_here
 from tape.ops import special
+from tape.scipy import stats
 
 MODULES = ("special", "linalg", "stats", "optimize", "integrate", "interpolate", "signal", "ndimage",
            "spatial.distance")  # fmt: skip
-METHODS = (
-    "pdf",
-    "logpdf",
-    "pmf",
-    "logpmf",
-    "cdf",
-    "logcdf",
-    "sf",
-    "logsf",
-    "ppf",
-    "isf",
-    "entropy",
-    "mean",
-    "var",
-)
+METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "entropy", "mean",
+           "var")  # fmt: skip
 """What of a distribution may have a derivative."""
 
 _CONSTANT = {
@@ -85,21 +74,14 @@ def coverage(module: str) -> Coverage:
     (True, False)
     """
     theirs = import_module(f"scipy.{module}")
-    try:
-        ours: ModuleType | None = import_module(f"tape.scipy.{module}")
-    except ModuleNotFoundError:
-        ours = None
     there: list[str] = []
     others: list[str] = []
     constant: list[str] = []
     is_constant = _CONSTANT[module].fullmatch if module in _CONSTANT else lambda name: None
-    for name, function in _methods(theirs, ours) if module == "stats" else _functions(theirs):
-        own: Any = ours
-        for part in name.split("."):
-            own = getattr(own, part, None)
+    for name, function in _methods(theirs) if module == "stats" else _functions(theirs):
         is_ufunc = isinstance(function, np.ufunc) and name in special.__all__
-        is_ours = (getattr(own, "__module__", None) or "").startswith("tape.")
-        (there if is_ufunc or is_ours else constant if is_constant(name) else others).append(name)
+        is_there = is_ufunc or is_written_here(f"scipy.{module}.{name}")
+        (there if is_there else constant if is_constant(name) else others).append(name)
     return Coverage(module, there, others, constant)
 
 
@@ -111,8 +93,8 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, function
 
 
-def _methods(theirs: ModuleType, ours: ModuleType | None) -> Iterator[tuple[str, Any]]:
-    for name, distribution in sorted(vars(ours).items(), key=lambda item: item[0].lower()):
+def _methods(theirs: ModuleType) -> Iterator[tuple[str, Any]]:
+    for name, distribution in sorted(vars(stats).items(), key=lambda item: item[0].lower()):
         if hasattr(distribution, "_methods") and name in theirs.__all__ and name[0].islower():
             original = getattr(theirs, name)
             yield from (
