@@ -20,24 +20,19 @@ array([ 1.5,  0.5, -1.5])
 from scipy import stats as _stats
 
 from tape.numpy._names import names_of
-from tape.scipy.stats._continuous import (
-    Beta,
+from tape.scipy.stats._discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
+from tape.scipy.stats._elementary import (
     Cauchy,
-    ChiSquared,
     Exponential,
-    Gamma,
     Laplace,
     Logistic,
     LogNormal,
     Normal,
     Pareto,
-    StudentT,
-    TruncatedNormal,
     Uniform,
-    VonMises,
     WeibullMin,
 )
-from tape.scipy.stats._discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
+from tape.scipy.stats._gamma_family import Beta, ChiSquared, Gamma, StudentT
 from tape.scipy.stats._multivariate import (
     Dirichlet,
     Multinomial,
@@ -45,6 +40,8 @@ from tape.scipy.stats._multivariate import (
     MultivariateT,
     Wishart,
 )
+from tape.scipy.stats._truncated_normal import TruncatedNormal
+from tape.scipy.stats._von_mises import VonMises
 
 bernoulli = Bernoulli("bernoulli")
 beta = Beta("beta")
