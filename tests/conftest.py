@@ -1,6 +1,10 @@
 """What several test files start from, which tier of them runs, and how they are shared among processes."""
 
 import gc
+import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # each process has a core of its own: BLAS's threads would take turns
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings

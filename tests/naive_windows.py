@@ -141,6 +141,34 @@ def _pool(rank, number, reduced):
     return pool
 
 
+def _max_pool(rank):
+    pool = _pool(rank, -np.inf, lambda window, _, axes: np.max(window, axes))
+
+    def pooled(x, *args, return_indices=False, **options):
+        out = pool(x, *args, **options)
+        if not return_indices:
+            return out
+        planes = x.reshape(*x.shape[:-rank], -1)
+        places = [np.flatnonzero(planes[at[:-rank]] == out[at])[0] for at in np.ndindex(out.shape)]
+        return out, np.reshape(places, out.shape)
+
+    return pooled
+
+
+def _max_unpool(rank):
+    def unpool(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+        size = _each(kernel_size, rank)
+        stride = size if stride is None else _each(stride, rank)
+        axes = zip(x.shape[-rank:], size, stride, _each(padding, rank), strict=True)
+        shape = output_size or [(n - 1) * step - 2 * pad + extent for n, extent, step, pad in axes]
+        out = np.zeros((*x.shape[:-rank], *shape), x.dtype)
+        for at in np.ndindex(x.shape):
+            out[at[:-rank]].flat[indices[at]] = x[at]
+        return out
+
+    return unpool
+
+
 def _mean(window, is_counted, axes, divisor_override=None):
     return np.sum(window, axes) / (divisor_override or np.sum(is_counted))
 
@@ -162,9 +190,8 @@ def _adaptive(rank, reduced):
 
 conv1d, conv2d, conv3d = map(_conv, (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose, (1, 2, 3))
-max_pool1d, max_pool2d, max_pool3d = (
-    _pool(rank, -np.inf, lambda window, _, axes: np.max(window, axes)) for rank in (1, 2, 3)
-)
+max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = (_pool(rank, 0.0, _mean) for rank in (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive(n, np.mean) for n in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive(n, np.max) for n in (1, 2, 3))

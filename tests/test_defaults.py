@@ -133,9 +133,12 @@ lp_pool1d: stride=None, ceil_mode=False
 lp_pool2d: stride=None, ceil_mode=False
 lp_pool3d: stride=None, ceil_mode=False
 margin_ranking_loss: margin=0.0, reduction='mean'
-max_pool1d: stride=None, padding=0, dilation=1, ceil_mode=False
-max_pool2d: stride=None, padding=0, dilation=1, ceil_mode=False
-max_pool3d: stride=None, padding=0, dilation=1, ceil_mode=False
+max_pool1d: stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+max_pool2d: stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+max_pool3d: stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+max_unpool1d: stride=None, padding=0, output_size=None
+max_unpool2d: stride=None, padding=0, output_size=None
+max_unpool3d: stride=None, padding=0, output_size=None
 mse_loss: reduction='mean'
 multi_head_attention: out_proj_bias=None, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None
 multi_margin_loss: p=1, margin=1.0, weight=None, reduction='mean'

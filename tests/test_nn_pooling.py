@@ -101,6 +101,29 @@ def test_divisors_and_images_alone_equal_pytorch():
     check_against_torch("max_pool3d", numbers(2, 4, 5, 3), np.float64, 2)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_positions_and_unpooling_equal_pytorch(rank, dtype):
+    torch = pytorch()
+    for k, (spatial, options) in enumerate(grid(rank)):
+        x = numbers(2, 2, *spatial, dtype=dtype)
+        pool, unpool = f"max_pool{rank}d", f"max_unpool{rank}d"
+        dilation = k % 3 % 2 + 1
+        out, places = getattr(nn, pool)(x, dilation=dilation, return_indices=True, **options)
+        _, theirs = getattr(torch.nn.functional, pool)(
+            torch.tensor(x), dilation=dilation, return_indices=True, **options
+        )
+        np.testing.assert_array_equal(places, theirs.numpy())
+        ceil_mode = options.pop("ceil_mode")
+        if dilation == 1 and options["stride"] is None and not any(options["padding"]):
+            for size in (None, spatial):
+                if size is not None or not ceil_mode:
+                    options["output_size"] = size
+                    mine = getattr(nn, unpool)(out, places, **options)
+                    expected = getattr(torch.nn.functional, unpool)(torch.tensor(out), theirs, **options)
+                    assert_same(mine, expected.numpy())
+
+
 # ---- properties ----------------------------------------------------------------------------------
 
 
@@ -146,6 +169,22 @@ def test_pairs_of_padding_pad_each_end():
     below = np.pad(x, [(0, 0), (0, 0), (1, 0)], constant_values=-np.inf)
     assert_same(nn.max_pool1d(x, 2, padding=((1, 0),)), nn.max_pool1d(below, 2))
     assert_same(nn.avg_pool1d(x, 2, padding=((1, 0),)), nn.avg_pool1d(np.pad(x, [(0, 0), (0, 0), (1, 0)]), 2))
+
+
+def test_the_last_one_of_equal_positions_is_kept():
+    x, places = np.array([[1.0, 2.0, 3.0]]), np.array([[4, 0, 4]])
+    assert_same(nn.max_unpool1d(x, places, 2), np.array([[2.0, 0.0, 0.0, 0.0, 3.0, 0.0]]))
+    assert_same(vjp(lambda x: nn.max_unpool1d(x, places, 2), [x])[0], np.array([[0.0, 1.0, 1.0]]))
+
+
+def test_compiled_unpooling_checks_the_positions_of_each_call():
+    unpool = tape.compile(lambda x, places: nn.max_unpool1d(x, places, 2))
+    x = np.array([[1.0, 2.0]])
+    for places in ([[0, 3]], [[2, 1]], [[2, 2]]):
+        assert_same(unpool(x, np.array(places)), nn.max_unpool1d(x, np.array(places), 2))
+    for places in ([[0, 4]], [[-1, 0]]):
+        with pytest.raises(errors.OptionError, match="do not lie within the 4 elements"):
+            unpool(x, np.array(places))
 
 
 # ---- dtypes --------------------------------------------------------------------------------------
@@ -208,3 +247,16 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing_behind(words):
 def test_complex_numbers_have_no_largest(pool):
     with pytest.raises(errors.DTypeError, match="Pool their absolute values"):
         pool(numbers(1, 1, 5) + 1j, 2)
+
+
+def test_positions_that_do_not_fit_are_refused():
+    x = np.ones((1, 2, 2))
+    with pytest.raises(errors.ShapeError, match=r"indices has \[1, 4\]"):
+        nn.max_unpool2d(x, np.zeros((1, 4), int), 2)
+    with pytest.raises(errors.DTypeError, match="They must be ints, as `max_pool2d` returns"):
+        nn.max_unpool2d(x, np.zeros((1, 2, 2)), 2)
+    with pytest.raises(errors.OptionError, match="indices from 0 to 16 do not lie within the 16 elements"):
+        nn.max_unpool2d(x, np.array([[[0, 1], [2, 16]]]), 2)
+    for size in ((4, 6), (4,), (2, 4)):
+        with pytest.raises(errors.OptionError, match="output_size="):
+            nn.max_unpool2d(x, np.zeros((1, 2, 2), int), 2, output_size=size)

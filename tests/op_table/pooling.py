@@ -1,10 +1,22 @@
 """Pooling: the largest element or the mean of windows."""
 
+import numpy as np
+
 from tests.op_table.case import Case, grid, real
 
 
 def pool(name, *args, **options):
     return lambda ns, x: getattr(ns.nn, name)(x, *args, **options)
+
+
+def unpool(name, shape, *args, **options):
+    """Elements of a shape that go to every second place, round 7 places."""
+
+    def function(ns, x):
+        places = np.arange(np.prod(shape)).reshape(shape) * 2 % 7
+        return getattr(ns.nn, name)(x, places, *args, **options)
+
+    return function
 
 
 CASES = [
@@ -16,6 +28,11 @@ CASES = [
     Case("nn.max_pool2d dilation", pool("max_pool2d", 2, 1, ((1, 0), (0, 1)), dilation=(2, 1)),
          grid(1, 1, 4, 3)),
     Case("nn.max_pool3d", pool("max_pool3d", 2, 1), grid(1, 2, 3, 2, 3)),
+    Case("nn.max_unpool1d", unpool("max_unpool1d", (2, 2, 4), 2), real(2, 2, 4)),
+    Case("nn.max_unpool1d meeting", unpool("max_unpool1d", (1, 8), 3, 1, 1), real(1, 8)),
+    Case("nn.max_unpool2d", unpool("max_unpool2d", (1, 2, 2), (2, 3), (2, 1), (1, 0), output_size=(3, 4)),
+         real(1, 2, 2)),
+    Case("nn.max_unpool3d", unpool("max_unpool3d", (1, 1, 2, 1, 2), 2), real(1, 1, 2, 1, 2)),
     Case("nn.avg_pool1d", pool("avg_pool1d", 2), real(2, 2, 5)),
     Case("nn.avg_pool1d overlapping", pool("avg_pool1d", 3, 1, 1, count_include_pad=False), real(2, 4)),
     Case("nn.avg_pool2d", pool("avg_pool2d", (2, 3), (2, 1), (1, 0)), real(2, 1, 4, 5)),

@@ -82,6 +82,7 @@ from tape.ops.nn.regression import (
 )
 from tape.ops.nn.resampling import affine_grid, grid_sample, interpolate
 from tape.ops.nn.unfolding import fold, unfold
+from tape.ops.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from tape.ops.reduction.softmax import log_softmax, logsumexp, softmax
 from tape.ops.special.normal import erf
 
@@ -151,6 +152,9 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_head_attention",

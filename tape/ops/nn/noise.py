@@ -164,6 +164,8 @@ def gumbel_softmax(logits: Any, noise: Any, tau: Any = 1.0, hard: bool = False, 
         raise OptionError(f"{name}: tau={plain(tau)}. It must be positive")
     logits, noise = reals(name, logits, noise)
     check_fits(name, "noise", noise, logits.shape)
+    if np.ndim(tau):
+        check_fits(name, "tau", tau, logits.shape)
     place = checked_axis(name, logits.shape, axis)
     soft = softmax((logits + noise) / tau, place)
     if not hard:

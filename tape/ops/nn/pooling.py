@@ -6,7 +6,7 @@ The arithmetic is that of `tape.kernels.pooling`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from math import prod
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from tape.inspect.costs import declare_cost
 from tape.kernels import pooling as kernels
 from tape.kernels.windowed import pooling_parameters
 from tape.ops.elementwise.arithmetic import divide
+from tape.ops.elementwise.selection import argmax
 from tape.ops.nn.geometry import (
     Counts,
     Paddings,
@@ -32,6 +33,7 @@ from tape.ops.nn.geometry import (
     per_axis,
     window_counts,
 )
+from tape.ops.structure.indexing import getitem
 from tape.ops.structure.shape import astype, repeated, reshape
 
 Option = int | Sequence[int]
@@ -173,18 +175,42 @@ def _taps_within(
 
 
 def _max(
-    name: str, rank: int, x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Any:
+    name: str, rank: int, x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    return_indices: bool,
+) -> Any:  # fmt: skip
     x = as_operand(x)
     spatial = image_shape(name, x, rank)[2:]
     check_real(name, x)
     windows, _ = _windows(name, spatial, size, stride, padding, dilation, ceil_mode)
-    return on_batches(lambda x: _max_pool(x, **windows._asdict()), x, rank)
+    out = on_batches(lambda x: _max_pool(x, **windows._asdict()), x, rank)
+    return (out, reshape(_largest(x, spatial, windows), out.shape)) if return_indices else out
+
+
+def _largest(x: Any, spatial: Counts, windows: _Windows) -> Any:
+    """Return the position of the first largest element of each window, counted through all spatial axes."""
+    places = _places(spatial, windows, window_counts("max_pool", spatial, *windows))
+    taps = getitem(reshape(x, (*x.shape[: x.ndim - len(spatial)], prod(spatial))), (..., places))
+    return getitem(places, (np.arange(len(places)), argmax(taps, axis=-1)))
+
+
+@lru_cache(maxsize=16)
+def _places(spatial: Counts, windows: _Windows, counts: Counts) -> np.ndarray:
+    """Return, for each window, the positions of its taps; in place of taps in the padding one within x."""
+    places = np.zeros((1, 1), np.intp)
+    for length, count, size, step, (low, _), spread in zip(spatial, counts, *windows, strict=True):
+        taps = np.arange(count)[:, np.newaxis] * step - low + np.arange(size) * spread
+        is_within = (taps >= 0) & (taps < length)
+        first = np.take_along_axis(taps, np.argmax(is_within, axis=1)[:, np.newaxis], axis=1)
+        each = np.where(is_within, taps, first)
+        places = places[:, np.newaxis, :, np.newaxis] * length + each[:, np.newaxis, :]
+        places = places.reshape((places.shape[0] * count, -1))
+    places.flags.writeable = False
+    return places
 
 
 def max_pool1d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
-    ceil_mode: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of each window of signals ``(N, C, length)``. Like `max_pool2d`.
 
@@ -194,12 +220,12 @@ def max_pool1d(
     >>> tape.nn.max_pool1d(np.array([[3.0, 1.0, 2.0, 5.0, 4.0]]), 2, ceil_mode=True)
     array([[3., 5., 4.]])
     """
-    return _max("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool2d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
-    ceil_mode: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of each window of images.
 
@@ -218,6 +244,8 @@ def max_pool2d(
         The distance between the elements of a window.
     ceil_mode : bool
         Whether there is one more window at the high end where elements are left over; it begins within x.
+    return_indices : bool
+        Whether to return the positions of the largest elements, too, for `max_unpool2d`.
 
     Returns
     -------
@@ -225,6 +253,9 @@ def max_pool2d(
         ``(N, C, height, width)``: of these, ``(height + low + high - dilation * (kernel_size - 1) - 1) //
         stride + 1``, or rounded up with ``ceil_mode``. Elements that are equally large share the derivative
         evenly; a NaN makes its windows NaN.
+    numpy.ndarray
+        With ``return_indices``: ints of the same shape, where the first largest element of each window is,
+        counted through height and width of x.
 
     Raises
     ------
@@ -243,12 +274,12 @@ def max_pool2d(
     array([[[ 5.,  7.],
             [13., 15.]]])
     """
-    return _max("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool3d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
-    ceil_mode: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of each window of volumes ``(N, C, depth, height, width)``. Like `max_pool2d`.
 
@@ -258,7 +289,7 @@ def max_pool3d(
     >>> tape.nn.max_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
     array([[[[7.]]]])
     """
-    return _max("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 # ---- the mean --------------------------------------------------------------------------------------
