@@ -1,4 +1,4 @@
-"""Functions of tape in the graphs of PyTorch and of JAX: values, derivatives of any order, and refusals."""
+"""Functions of tape in the graphs of PyTorch, JAX and PyTensor: values, derivatives, and refusals."""
 
 import gc
 
@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.interop import to_jax, to_torch
+from tape.interop import to_jax, to_pytensor, to_torch
 from tape.interop._flat import Pullbacks
 from tests.oracles import pytorch
 
@@ -213,3 +213,79 @@ def test_shapes_that_ones_do_not_tell(jax):
     with pytest.raises(errors.UnsupportedError, match=r"too large.*Pass like="):
         to_jax(picky)(x)
     np.testing.assert_allclose(to_jax(picky, like=x)(x), [0.2, 0.4, 0.6])
+
+
+# ---- PyTensor ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pytensor():
+    found = pytest.importorskip("pytensor", reason="compares with PyTensor")
+    pytest.importorskip("pytensor.tensor")
+    with found.config.change_flags(mode="FAST_COMPILE", linker="py"):  # it compiles as long as the tests take
+        yield found
+
+
+def test_values_and_gradients_in_pytensor(pytensor):
+    call = to_pytensor(physics)
+    w, b, x = pytensor.tensor.dvector(), pytensor.tensor.dscalar(), pytensor.tensor.dmatrix()
+    for power in (2, 3):
+        out = call({"w": w, "b": [b]}, x, power=power)
+        assert out["rows"].type.dtype == "int64"
+        slopes = pytensor.grad(out["energy"] ** 2, [w, b, x])
+        *found, rows = pytensor.function([w, b, x], [*slopes, out["rows"]])(W, B, X)
+        expected = tape.grad(lambda p, x, n=power: physics(p, x, n)["energy"] ** 2, argnums=(0, 1))(
+            {"w": W, "b": [B]}, X
+        )
+        np.testing.assert_allclose(found[0], expected[0]["w"], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[0]["b"][0], rtol=1e-12)
+        np.testing.assert_allclose(found[2], expected[1], rtol=1e-12)
+        assert rows.tolist() == [1, 1, 1]
+
+
+def test_higher_orders_several_results_and_ints_in_pytensor(pytensor):
+    tensor = pytensor.tensor
+    call = to_pytensor(lambda x, n: (np.sum(np.sin(x)) ** 2 * n, x * n))
+    x, n = tensor.dvector(), tensor.lscalar()
+    first, second = call(x, n)
+    total = first + tensor.sum(second**2)
+    run = pytensor.function([x, n], [pytensor.gradient.hessian(total, x), pytensor.grad(second[1], x)])
+    hessian, row = run(W, 2)
+    expected = tape.hessian(lambda x: np.sum(np.sin(x)) ** 2 * 2 + np.sum((2 * x) ** 2))(W)
+    np.testing.assert_allclose(hessian, expected, rtol=1e-12)
+    np.testing.assert_array_equal(row, [0.0, 2.0, 0.0])
+
+
+def test_settings_are_told_apart_in_pytensor(pytensor):
+    call, x = to_pytensor(signed), pytensor.tensor.dvector()
+    slopes = [pytensor.grad(call(x, kind), x) for kind in KINDS]
+    for found, kind in zip(pytensor.function([x], slopes)(np.ones(2)), KINDS, strict=True):
+        np.testing.assert_array_equal(found, tape.grad(lambda x, k=kind: signed(x, k))(np.ones(2)))
+
+
+def test_lengths_differ_between_calls_in_pytensor(pytensor):
+    x = pytensor.tensor.dvector()
+    run = pytensor.function([x], to_pytensor(lambda x: x[::-1] * 2)(x))
+    for n in (3, 0, 5, 3):
+        np.testing.assert_array_equal(run(np.arange(1.0 * n)), np.arange(1.0 * n)[::-1] * 2)
+    same = pytensor.function([x], to_pytensor(lambda x: x)(x))
+    given = np.ones(2)
+    out = same(given)
+    out[0] = 5.0
+    assert given.tolist() == [1.0, 1.0]
+
+
+def test_what_pytensor_cannot_take_is_refused(pytensor):
+    tensor = pytensor.tensor
+    with pytest.raises(errors.UnsupportedError, match=r"fails at ones.*Pass like="):
+        to_pytensor(lambda x: x @ np.ones(3))(tensor.dvector())
+    x = tensor.dvector()
+    product = pytensor.function([x], to_pytensor(lambda x: x @ np.ones(3), like=0.0)(x))
+    assert product([1.0, 2.0, 4.0]) == 7.0
+    with pytest.raises(errors.UnsupportedError, match="Pass real and imaginary parts"):
+        to_pytensor(np.exp)(tensor.zvector())
+    with pytest.raises(errors.ConversionError, match="got no variable"):
+        to_pytensor(np.exp)(np.ones(2))
+    wrong = pytensor.function([x], to_pytensor(lambda x: x, like=np.ones((1, 1)))(x))
+    with pytest.raises(errors.ConversionError, match="Pass like="):
+        wrong([1.0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape import tree
+from tape import errors, tree
 from tape.transforms import vjp
 
 
@@ -113,6 +113,31 @@ class Pullbacks:
 
     def _turned(self, array: Any) -> Any:
         return np.conj(array) if self._is_conjugate and np.result_type(array).kind == "c" else array
+
+
+def at_ones(f: Callable[..., Any], signature: Signature, kinds: Sequence[tuple[Any, Any]]) -> Any:
+    """Return the result of a function at ones, of these shapes and dtypes, which shows its own.
+
+    Raises
+    ------
+    UnsupportedError
+        If the function fails there.
+    """
+    args, kwargs = signature.filled([np.ones(shape, dtype) for shape, dtype in kinds])
+    try:
+        return f(*args, **kwargs)
+    except Exception as error:
+        raise errors.UnsupportedError(
+            f"{getattr(f, '__name__', 'a function')} fails at ones, which were to tell the shapes of its "
+            f"result: {error}. Pass like="
+        ) from error
+
+
+def of_its_own(leaf: Any, arrays: Sequence[Any]) -> np.ndarray:
+    """Return an array that may be written to, and shares no memory with others."""
+    array = np.asarray(leaf)
+    is_shared = not array.flags.writeable or any(np.may_share_memory(array, other) for other in arrays)
+    return array.copy() if is_shared else array
 
 
 def is_inexact(leaf: Any) -> bool:

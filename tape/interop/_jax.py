@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, tree
-from tape.interop._flat import Pullbacks, Signature
+from tape import tree
+from tape.interop._flat import Pullbacks, Signature, at_ones
 from tape.program import compile
 from tape.system.extras import need
 
@@ -60,14 +60,7 @@ def to_jax(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
         key = None if signature.key is None else (signature.key, kinds)
         if key is not None and key in known:
             return known[key]
-        args, kwargs = signature.filled([np.ones(shape, dtype) for shape, dtype in kinds])
-        try:
-            example = f(*args, **kwargs)
-        except Exception as error:
-            raise errors.UnsupportedError(
-                f"{getattr(f, '__name__', 'a function')} fails at ones, which were to tell the shapes of its "
-                f"result: {error}. Pass like="
-            ) from error
+        example = at_ones(f, signature, kinds)
         shapes = tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.result_type(leaf)), example)
         return shapes if key is None else known.setdefault(key, shapes)
 

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from functools import cache, update_wrapper
 from typing import Any
 
-import numpy as np
-
 from tape import errors, tree
-from tape.interop._flat import Pullbacks, Signature, is_inexact
+from tape.interop._flat import Pullbacks, Signature, is_inexact, of_its_own
 from tape.program import compile
 from tape.system.extras import need
 
@@ -92,7 +90,7 @@ def _function(torch: Any) -> Any:
             arrays = [_array(tensor) for tensor in tensors]
             args, kwargs = call.signature.filled(arrays)
             leaves, call.structure = tree.flatten(call.run(*args, **kwargs))
-            results = [_tensor(torch, leaf, arrays) for leaf in leaves]
+            results = [torch.from_numpy(of_its_own(leaf, arrays)) for leaf in leaves]
             ctx.is_inexact = [is_inexact(leaf) for leaf in leaves]
             ctx.mark_non_differentiable(
                 *[out for out, inexact in zip(results, ctx.is_inexact, strict=True) if not inexact]
@@ -119,10 +117,3 @@ def _array(tensor: Any) -> Any:
         return tensor.detach().resolve_conj().resolve_neg().numpy()
     except TypeError as error:
         raise errors.UnsupportedError(f"{error}. Convert it, by tensor.to(torch.float32)") from error
-
-
-def _tensor(torch: Any, leaf: Any, arrays: list[Any]) -> Any:
-    """Return a tensor of memory of its own."""
-    array = np.asarray(leaf)
-    is_shared = not array.flags.writeable or any(np.may_share_memory(array, other) for other in arrays)
-    return torch.from_numpy(array.copy() if is_shared else array)
