@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import xarray as xr
 
@@ -170,14 +171,93 @@ def test_xarray_keeps_its_axes_and_the_derivative(op, flip):
     assert_same(trace.backward_param_grads(np.sum(out.data))[0], expected)
 
 
-@pytest.mark.parametrize("op", [operator.add, operator.mul])
-@pytest.mark.parametrize("make", [pd.Series, pd.Index])
-def test_pandas_which_holds_no_vars_is_an_error(op, make):
-    trace = tape.Trace()
-    x = trace.param(np.array([1.0, 2.0, 3.0]))
-    for call in (lambda: op(x, make([1.0, 2.0, 3.0])), lambda: op(make([1.0, 2.0, 3.0]), x)):
+TABLES = {
+    "series": pd.Series,
+    "series of another order": lambda a: pd.Series(a, index=[2, 0, 1]),
+    "index": pd.Index,
+    "frame": lambda a: pd.DataFrame({"a": a, "b": 2 * a, "c": a - 1}),
+    "series of polars": pl.Series,
+    "frame of polars": lambda a: pl.DataFrame({"a": a, "b": 2 * a, "c": a - 1}),
+}
+
+
+ARITHMETIC = [operator.add, operator.mul, operator.truediv, operator.pow, operator.matmul]
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_on_the_right_of_a_var_are_arrays(op, name):
+    x, table = np.array([1.0, 2.0, 3.0]), TABLES[name](np.array([3.0, 2.0, 1.5]))
+    expected = tape.grad(lambda y: np.sum(op(y, np.asarray(table))))(x)
+    assert_same(tape.grad(lambda y: np.sum(op(y, table)))(x), expected)
+    if "polars" not in name:
+        assert_same(tape.compile(tape.grad(lambda y: np.sum(op(y, table))))(x), expected)
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize("name", [name for name in TABLES if "polars" not in name])
+def test_tables_on_the_left_of_a_var_are_arrays_but_for_products(op, name):
+    x, table = np.array([1.0, 2.0, 3.0]), TABLES[name](np.array([3.0, 2.0, 1.5]))
+    if op is operator.matmul and name != "index":
         with pytest.raises(errors.ConversionError):
-            call()
+            tape.grad(lambda y: np.sum(op(table, y)))(x)
+    else:
+        expected = tape.grad(lambda y: np.sum(op(np.asarray(table), y)))(x)
+        assert_same(tape.grad(lambda y: np.sum(op(table, y)))(x), expected)
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+def test_polars_on_the_left_of_a_var_raises_its_own_error(op):
+    with pytest.raises((TypeError, ValueError)):
+        op(pl.Series([3.0, 2.0, 1.5]), tape.Trace().param(np.ones(3)))
+
+
+class Copying:
+    """Becomes another array every time."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array.copy()
+
+
+class Sharing(Copying):
+    """Becomes the same array every time."""
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+USES = {
+    "operator": lambda x, s: x * s,
+    "function": lambda x, s: np.multiply(x, s),
+    "choice": lambda x, s: np.where(x > 0, s, x),
+    "product": lambda x, s: np.dot(x, s),
+    "derivative": lambda x, s: tape.grad(lambda x: np.sum(x * s))(x),
+    "list": lambda x, s: np.stack([x, x])[0] * s,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("make", [Copying, pl.Series], ids=["copying", "polars"])
+def test_what_becomes_another_array_every_time_is_no_constant_of_a_program(use, make):
+    array = np.array([1.0, 2.0, 3.0])
+    thing = make(array)
+    with pytest.raises(errors.ConversionError, match=r"whose numbers are copied.*np\.asarray\(\.\.\.\)"):
+        tape.compile(lambda x: USES[use](x, thing))(np.ones(3))
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("make", [Sharing, pd.Series, memoryview], ids=["sharing", "pandas", "memory"])
+def test_what_shares_its_memory_is_read_anew(use, make):
+    array = np.array([1.0, 2.0, 3.0])
+    thing = make(array)
+    compiled = tape.compile(lambda x: USES[use](x, thing))
+    for last in (3.0, -1.0, np.nan):
+        np.asarray(thing)  # must show
+        array[2] = last
+        assert_same(compiled(np.ones(3)), USES[use](np.ones(3), np.asarray(thing)))
 
 
 def test_the_named_operation_takes_what_converts_to_an_array():

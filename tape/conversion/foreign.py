@@ -22,6 +22,9 @@ _ARITHMETIC = (
 )
 
 
+_TABLES = frozenset({"pandas", "polars"})
+
+
 def complaint(value: Any) -> str | None:
     """Describe an array whose arithmetic is not that of ndarrays, with a remedy; None for others.
 
@@ -55,6 +58,8 @@ def _has_own_arithmetic(kind: type) -> bool:
 def defers_to(other: Any) -> bool:
     """Return whether an operator defers to the other operand, which has an ``__array_ufunc__`` of its own.
 
+    Columns and tables of pandas and polars have one, but cannot hold Vars: they count as arrays.
+
     Examples
     --------
     >>> import numpy as np
@@ -64,9 +69,25 @@ def defers_to(other: Any) -> bool:
     >>> defers_to(Length()), defers_to(np.ones(2)), defers_to([1.0, 2.0])
     (True, False, False)
     """
-    return (
-        getattr(type(other), "__array_ufunc__", np.ndarray.__array_ufunc__) is not np.ndarray.__array_ufunc__
-    )
+    kind = type(other)
+    protocol = getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__)
+    return protocol is not np.ndarray.__array_ufunc__ and kind.__module__.partition(".")[0] not in _TABLES
+
+
+def copies(thing: Any, array: np.ndarray) -> bool:
+    """Return whether a later change of an object would not show in the array that it was converted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.conversion.foreign import copies
+    >>> shared = memoryview(bytearray(2))
+    >>> copies(shared, np.asarray(shared)), copies(range(2), np.asarray(range(2)))
+    (False, True)
+    """
+    if type(thing).__module__.startswith("polars"):  # it moves to other memory when it is written to
+        return True
+    return not np.may_share_memory(array, np.asarray(thing))
 
 
 def is_sparse(value: Any) -> bool:

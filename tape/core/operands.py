@@ -6,13 +6,14 @@ Knows nothing of operations.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from tape import errors
-from tape.conversion.foreign import complaint, defers_to
-from tape.core.interpreter import lift
+from tape.conversion.foreign import complaint, copies, defers_to
+from tape.core.interpreter import OPEN, lift, recorder
 from tape.core.node import Handle
 from tape.core.results import Results
 
@@ -34,10 +35,7 @@ def as_operand(operand: Any) -> Any:
     elif (wrong := complaint(operand)) is not None:
         raise errors.DTypeError(f"an operand is {wrong}")
     else:
-        try:
-            operand = np.asarray(operand)
-        except ValueError as error:
-            raise errors.ShapeError(f"an operand is no regular array: {error}") from error
+        operand = _converted(operand)
     kind = operand.dtype.kind
     if kind not in "biufc":
         raise errors.DTypeError(
@@ -45,6 +43,21 @@ def as_operand(operand: Any) -> Any:
             "use np.stack or np.concatenate"
         )
     return operand if operand.ndim else operand[()]
+
+
+def _converted(thing: Any) -> np.ndarray:
+    """Return an array of what is none, such as a list or a column of a table."""
+    try:
+        array = np.asarray(thing)
+    except ValueError as error:
+        raise errors.ShapeError(f"an operand is no regular array: {error}") from error
+    is_read_anew = isinstance(thing, (list, tuple, range, np.generic, Number)) or not array.size
+    if OPEN and not is_read_anew and recorder() is not None and copies(thing, array):
+        raise errors.ConversionError(
+            f"an operand is of {type(thing)}, whose numbers are copied when it becomes an array: a program "
+            "would not see them change. Make an array of it outside, by np.asarray(...), and close over that"
+        )
+    return array
 
 
 def lift_all(operands: Sequence[Any]) -> Sequence[Any] | None:

@@ -80,6 +80,8 @@ class Var(InPlaceMethods):
     """
 
     __slots__ = ()
+    __pandas_priority__ = 5000
+    """More than that of a table, which therefore leaves operators to the Var; it could not hold one."""
 
     # ---- what it is --------------------------------------------------------------------------
 

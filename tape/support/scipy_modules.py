@@ -14,7 +14,6 @@ import numpy as np
 
 from tape.conversion.callers import is_written_here
 from tape.ops import special
-from tape.scipy import stats
 
 MODULES = ("special", "linalg", "stats", "optimize", "integrate", "interpolate", "signal", "ndimage",
            "spatial.distance")  # fmt: skip
@@ -94,7 +93,8 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _methods(theirs: ModuleType) -> Iterator[tuple[str, Any]]:
-    for name, distribution in sorted(vars(stats).items(), key=lambda item: item[0].lower()):
+    ours = vars(import_module("tape.scipy.stats"))
+    for name, distribution in sorted(ours.items(), key=lambda item: item[0].lower()):
         if hasattr(distribution, "_methods") and name in theirs.__all__ and name[0].islower():
             original = getattr(theirs, name)
             yield from (

@@ -161,7 +161,7 @@ class Recorder(Trace):
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
-        self.is_computing, before = True, self.is_computing
+        before = self.is_computing
         try:
             for operand in operands:
                 if not isinstance(operand, Handle):
@@ -173,6 +173,7 @@ class Recorder(Trace):
                     inputs += (operand.id, operand.node.value)
                 else:  # of a trace further out
                     return super().process(op, operands, attrs)
+            self.is_computing = True
             value = op.compute(inputs[1::2], attrs)
         except Exception as error:
             if isinstance(error, errors.TapeError):
