@@ -45,7 +45,7 @@ NAMED = {
         lambda x: scipy.stats.multivariate_normal.pdf(1.0, x),
         "tape.scipy.stats.multivariate_normal.pdf",
     ),
-    "scipy.stats.zscore": (lambda x: scipy.stats.zscore([x, x]), "NumPy's own functions"),
+    "scipy.stats.zscore": (lambda x: scipy.stats.zscore([x, x]), "SCIPY_ARRAY_API=1"),
     "scipy.integrate.quad": (lambda x: scipy.integrate.quad(math.sin, 0.0, x), ""),
     "statistics.fmean": (lambda x: statistics.fmean([x, x]), ""),
     "operator.setitem": (lambda x: operator.setitem(np.zeros(2), 0, x), "like=v"),

@@ -251,6 +251,8 @@ def counterpart_of(title: str) -> str:
         return f"Call {found}, which records" if found else ""
     if module.startswith("scipy.") and is_written_here(title):
         return f"Call tape.{title}, which records"
+    if module.startswith("scipy.") and title not in _ADVICE and not os.environ.get("SCIPY_ARRAY_API"):
+        return "Start Python with SCIPY_ARRAY_API=1, by which many of SciPy's functions take Vars"
     return _ADVICE.get(title, "")
 
 
