@@ -1,4 +1,4 @@
-"""The further arguments of a solver: options, a callback, a progress bar."""
+"""What SciPy's solvers are called with: options, a callback, a progress bar, functions; and their errors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.scipy._operands import inside
 from tape.scipy.optimize._layout import Unknowns
 from tape.system.progress import progress_bar
 
@@ -69,3 +70,48 @@ def reporting(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
             return value
 
         yield seen
+
+
+class Calls:
+    """The caller's functions as SciPy calls them; their errors are told apart from SciPy's."""
+
+    def __init__(self) -> None:
+        self._raised: Exception | None = None
+
+    def of(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of plain numbers."""
+        return self._spied(lambda *args: _plain_value(inside(f(*args))))
+
+    def tuple_of(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of plain numbers with several results."""
+        return self._spied(lambda *args: tuple(_plain_value(inside(part)) for part in f(*args)))
+
+    def _spied(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            try:
+                return f(*args)
+            except Exception as error:
+                self._raised = error
+                raise
+
+        return call
+
+    @contextmanager
+    def translating(self, name: str) -> Iterator[None]:
+        """Convert SciPy's errors to ours."""
+        try:
+            yield
+        except (ValueError, RuntimeError) as error:
+            if error is self._raised or isinstance(error, errors.TapeError):
+                raise
+            message = f"{name}: {' '.join(str(error).split()).rstrip('.')}. "
+            if isinstance(error, ValueError):
+                raise errors.OptionError(
+                    f"{message}Plot the function, and check bracket, start and tolerances"
+                ) from error
+            raise errors.ConvergenceError(f"{message}Start closer, or allow more steps by maxiter") from error
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a result of the caller's function as SciPy takes it: numbers as scalars."""
+    return value[()] if value.ndim == 0 else value
