@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors
+from tape import errors, tree
+from tape.core.node import Handle
 from tape.scipy._operands import inside
 from tape.scipy.optimize._layout import Unknowns
 from tape.system.progress import progress_bar
@@ -22,6 +23,17 @@ def refuse_derivatives(where: str, given: Iterable[str], exact: Sequence[str]) -
             raise errors.OptionError(
                 f"{where}: {name} was given, but derivatives are exact already: they come from the tape. "
                 f"Leave {name} out; to give a rule of your own for part of the function, use tape.Op"
+            )
+
+
+def refuse_vars(where: str, options: Any) -> None:
+    """Check that no option is a Var: solutions are not differentiated by options of the solver."""
+    leaves, structure = tree.flatten(options)
+    for leaf, name in zip(leaves, tree.names(structure, "options"), strict=True):
+        if isinstance(leaf, Handle):
+            raise errors.ConversionError(
+                f"{where}: {name} is {leaf!r}, and solutions do not depend on options of the solver. Pass "
+                "its .value"
             )
 
 

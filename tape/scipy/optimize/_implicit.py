@@ -101,7 +101,7 @@ class Implicit:
             self._certificate,
             vjp=lambda g, out, x, *operands: [None, *self._pulled(g[: self._count], out, operands)],
             jvp=lambda tangents, out, x, *operands: self._pushed(tangents[1:], out, operands),
-            name=f"certificate of {self.name}",
+            name="certificate",
             explains_errors=False,
             data_dependent=False,
         )

@@ -98,7 +98,8 @@ class Roots:
         if self.is_plain:
             return self.found.root
         self._check(self.found)
-        return ops.reshape(self._implicit.solution()[0], self._shape)
+        root = ops.astype(self._implicit.solution()[0], np.asarray(self.found.root).dtype)
+        return ops.reshape(root, self._shape)
 
     def _solve(self, start: Any, args: Any) -> tuple[Any, Any]:
         found = self._run(start, args)
