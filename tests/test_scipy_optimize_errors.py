@@ -10,7 +10,7 @@ from scipy import optimize
 import tape
 from tape import errors
 from tape.scipy.optimize import _curve_fit, _least_squares, curve_fit, least_squares, minimize, root
-from tests.test_scipy_optimize import FREE, GRADIENT, HESS, HESSP, START, T, Y, circle, decay, quadratic
+from tests.test_scipy_optimize import START, T, Y, circle, decay, quadratic
 
 
 def refused(error, *parts):
@@ -29,48 +29,16 @@ def test_a_start_without_numbers_is_refused():
         minimize(lambda p: 1.0, {})
 
 
-def test_a_recorded_start_is_refused():
-    with refused(errors.ConversionError, "start from its .value"):
-        tape.grad(lambda x: minimize(lambda p: p**2, x).x)(1.0)
-
-
-OF_A_VAR = {
-    **{
-        str(method): lambda a, method=method: minimize(lambda x: (x - a) ** 2, 0.5, method=method)
-        for method in [None, *FREE, *GRADIENT, *HESSP, *HESS]
-    },
-    "constraint": lambda a: minimize(
-        lambda x: x**2, 3.0, constraints={"type": "ineq", "fun": lambda x: x - a}
-    ),
-    "least_squares": lambda a: least_squares(lambda x: {"r": [x - a, x]}, 0.0),
-    "lsmr": lambda a: least_squares(lambda x: x - a, np.zeros(2), tr_solver="lsmr"),
-    "root": lambda a: root(lambda x: x - a, 0.0),
-    "krylov": lambda a: root(lambda x: x - a, 0.0, method="krylov"),
-    "curve_fit": lambda a: curve_fit(lambda x, p: a * p * x, T, Y, 1.0),
-    "curve_fit by x": lambda a: curve_fit(lambda x, p: p * x, a * T, Y, 1.0),
-}
-WITH_A_VAR = {
-    "args[0]": lambda a: minimize(lambda x, a: (x - a) ** 2, 0.0, args=a),
-    "args[1]['a']": lambda a: least_squares(lambda x, b, c: x - c["a"], 0.0, args=(1.0, {"a": a})),
-    "args[0][0]": lambda a: root(lambda x, a: x - a[0], 0.0, args=([a],)),
-    "bounds[0]": lambda a: minimize(lambda x: x**2, 3.0, bounds=(a, None)),
-    "y": lambda a: curve_fit(lambda x, p: p * x, T, a * Y, 1.0),
-    "sigma": lambda a: curve_fit(lambda x, p: p * x, T, Y, 1.0, sigma=a),
-}
-
-
-@pytest.mark.parametrize("case", OF_A_VAR)
-@pytest.mark.parametrize("transform", [tape.grad, lambda f: lambda a: tape.jvp(f, (a,), (1.0,))])
-def test_a_function_of_a_var_is_refused(transform, case):
-    """Its derivative would be lost without a word."""
-    with refused(errors.ConversionError, "tape.scipy", "depends on Var", "tape.root", ".value"):
-        transform(lambda a: OF_A_VAR[case](a) and a**2)(2.0)
-
-
-@pytest.mark.parametrize("name", WITH_A_VAR)
-def test_a_var_among_the_arguments_is_refused(name):
-    with refused(errors.ConversionError, f"{name} is Var", "tape.root", ".value"):
-        tape.grad(lambda a: WITH_A_VAR[name](a) and a**2)(2.0)
+def test_options_do_not_take_vars():
+    for call in (
+        lambda a: minimize(lambda x: x**2, 1.0, tol=a),
+        lambda a: minimize(lambda x: x**2, 1.0, options={"gtol": a}),
+        lambda a: least_squares(lambda x: x - 1, 1.0, f_scale=a),
+        lambda a: root(lambda x: x - 1, 1.0, tol=a),
+        lambda a: curve_fit(lambda x, p: p * x, T, Y, 1.0, gtol=a),
+    ):
+        with refused(errors.ConversionError, "options", "is Var", "do not depend on options", ".value"):
+            tape.grad(lambda a, call=call: call(a) and a**2)(1e-3)
 
 
 def test_values_may_be_closed_over():

@@ -214,8 +214,6 @@ _ADVICE = {
         ),
         "Use CubicSpline, make_interp_spline or RegularGridInterpolator of tape.scipy.interpolate",
     ),
-    **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton")},
-    "scipy.optimize.fixed_point": "Call tape.fixed_point",
     "statistics.fmean": "Call np.mean",
     "statistics.mean": "Call np.mean",
     "statistics.median": "Call np.median",

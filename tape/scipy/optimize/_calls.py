@@ -1,4 +1,4 @@
-"""The further arguments of a solver: options, a callback, a progress bar."""
+"""What SciPy's solvers are called with: options, a callback, a progress bar, functions; and their errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors
+from tape import errors, tree
+from tape.core.node import Handle
+from tape.scipy._operands import inside
 from tape.scipy.optimize._layout import Unknowns
 from tape.system.progress import progress_bar
 
@@ -21,6 +23,17 @@ def refuse_derivatives(where: str, given: Iterable[str], exact: Sequence[str]) -
             raise errors.OptionError(
                 f"{where}: {name} was given, but derivatives are exact already: they come from the tape. "
                 f"Leave {name} out; to give a rule of your own for part of the function, use tape.Op"
+            )
+
+
+def refuse_vars(where: str, options: Any) -> None:
+    """Check that no option is a Var: solutions are not differentiated by options of the solver."""
+    leaves, structure = tree.flatten(options)
+    for leaf, name in zip(leaves, tree.names(structure, "options"), strict=True):
+        if isinstance(leaf, Handle):
+            raise errors.ConversionError(
+                f"{where}: {name} is {leaf!r}, and solutions do not depend on options of the solver. Pass "
+                "its .value"
             )
 
 
@@ -69,3 +82,48 @@ def reporting(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
             return value
 
         yield seen
+
+
+class Calls:
+    """The caller's functions as SciPy calls them; their errors are told apart from SciPy's."""
+
+    def __init__(self) -> None:
+        self._raised: Exception | None = None
+
+    def of(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of plain numbers."""
+        return self._spied(lambda *args: _plain_value(inside(f(*args))))
+
+    def tuple_of(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of plain numbers with several results."""
+        return self._spied(lambda *args: tuple(_plain_value(inside(part)) for part in f(*args)))
+
+    def _spied(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            try:
+                return f(*args)
+            except Exception as error:
+                self._raised = error
+                raise
+
+        return call
+
+    @contextmanager
+    def translating(self, name: str) -> Iterator[None]:
+        """Convert SciPy's errors to ours."""
+        try:
+            yield
+        except (ValueError, RuntimeError) as error:
+            if error is self._raised or isinstance(error, errors.TapeError):
+                raise
+            message = f"{name}: {' '.join(str(error).split()).rstrip('.')}. "
+            if isinstance(error, ValueError):
+                raise errors.OptionError(
+                    f"{message}Plot the function, and check bracket, start and tolerances"
+                ) from error
+            raise errors.ConvergenceError(f"{message}Start closer, or allow more steps by maxiter") from error
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a result of the caller's function as SciPy takes it: numbers as scalars."""
+    return value[()] if value.ndim == 0 else value

@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors
-from tape.scipy.optimize._calls import check_options, reporting, with_tree
+from tape import errors, ops
+from tape.ops.linalg import cholesky, inv, solve_triangular
+from tape.scipy._operands import operand
+from tape.scipy.optimize._calls import check_options, refuse_vars, reporting, with_tree
 from tape.scipy.optimize._functions import Latest, Residuals
-from tape.scipy.optimize._layout import Unknowns, blocks
+from tape.scipy.optimize._implicit import checked_function
+from tape.scipy.optimize._layout import Unknowns, as_tree, blocks
 from tape.scipy.optimize._least_squares import EXACT, OPTIONS
+from tape.scipy.optimize._minimum import Minimum, Reached
+from tape.scipy.optimize._optimality import Conditions
+from tape.transforms._record import name_of
+from tape.transforms.jacobian import jacobian
 
 _OPTIONS = (*OPTIONS, "check_finite", "maxfev", "epsfcn", "factor", "diag")
 
@@ -30,6 +37,9 @@ def curve_fit(
     **options: Any,
 ) -> tuple[Any, Any]:
     """Fit a model as `scipy.optimize.curve_fit` does, with the exact Jacobian and a tree of parameters.
+
+    Parameters and covariance are differentiable by data, standard deviations, bounds, and what the model
+    closes over.
 
     Parameters
     ----------
@@ -63,6 +73,8 @@ def curve_fit(
     ------
     DTypeError, ShapeError, ConversionError, OptionError
         As `minimize`; ShapeError also if the model does not return the shape of ``y``.
+    UnsupportedError, SingularMatrixError, ConvergenceError
+        As `minimize`, where there is no derivative.
 
     Examples
     --------
@@ -77,41 +89,86 @@ def curve_fit(
     """
     where = "tape.scipy.curve_fit"
     check_options(where, options, allowed=_OPTIONS, exact=(*EXACT, "jac_sparsity", "Dfun"))
+    refuse_vars(where, options)
     unknowns = Unknowns(p0, where, "p0")
-    unknowns.refuse_vars(y, "y")
-    unknowns.refuse_vars(sigma, "sigma")
+    model = checked_function(model, where)
     from scipy import optimize
 
-    y = np.asarray(y)
-    residuals = Residuals(partial(model, x), unknowns)
-    values = Latest(residuals)
-    values(unknowns.start)
-    shapes = residuals.layout.shapes
-    if shapes != [y.shape]:
-        raise errors.ShapeError(
-            f"{where}: {residuals.__name__} returned shape {' and '.join(map(str, shapes))}, and y is "
-            f"{errors.describe(y)}. Both must have one shape"
-        )
-    if sigma is not None and np.shape(sigma) == y.shape:
-        sigma = np.ravel(sigma)
-    if "callback" in options:
-        options["callback"] = with_tree(options["callback"], unknowns)
-    with reporting(progress, "curve_fit") as seen:
+    y = operand(y)
+    sigma = None if sigma is None else operand(sigma)
 
-        def predictions(_: Any, *p: float) -> np.ndarray:
-            predicted = values(np.array(p))
-            seen(predicted - y.ravel())
-            return predicted
+    def run(x: Any, y: Any, sigma: Any, p0: Any, bounds: Any) -> Reached:
+        unknowns = Unknowns(p0, where, "p0")
+        residuals = Residuals(partial(model, x), unknowns)
+        values = Latest(residuals)
+        values(unknowns.start)
+        shapes = residuals.layout.shapes
+        if shapes != [y.shape]:
+            raise errors.ShapeError(
+                f"{where}: {residuals.__name__} returned shape {' and '.join(map(str, shapes))}, and y is "
+                f"{errors.describe(y)}. Both must have one shape"
+            )
+        if sigma is not None and sigma.size == 1:
+            sigma = np.full(y.shape, sigma.item())
+        if sigma is not None and sigma.shape == y.shape:
+            sigma = np.ravel(sigma)
+        more = {"callback": with_tree(options["callback"], unknowns)} if "callback" in options else {}
+        with reporting(progress, "curve_fit") as seen:
 
-        vector, covariance = optimize.curve_fit(
-            predictions,
-            None,  # x is passed to the model by closure
-            y.ravel(),
-            unknowns.start,
-            sigma,
-            absolute_sigma,
-            jac=lambda _, *p: residuals.jacobian(np.array(p)),
-            bounds=unknowns.bounds(bounds) or (-np.inf, np.inf),
-            **options,
-        )
-    return unknowns.restore(vector), blocks(unknowns, unknowns, covariance)
+            def predictions(_: Any, *p: float) -> np.ndarray:
+                predicted = values(np.array(p))
+                seen(predicted - y.ravel())
+                return predicted
+
+            vector, covariance = optimize.curve_fit(
+                predictions,
+                None,  # x is passed to the model by closure
+                y.ravel(),
+                unknowns.start,
+                sigma,
+                absolute_sigma,
+                jac=lambda _, *p: residuals.jacobian(np.array(p)),
+                bounds=unknowns.bounds(bounds) or (-np.inf, np.inf),
+                **{**options, **more},
+            )
+        return Reached(vector, True, covariance)
+
+    def errors_at(p: Any, x: Any, y: Any, sigma: Any, *rest: Any) -> Any:
+        """Return the errors of all data, in units of their standard deviations."""
+        missed = Residuals(partial(model, x), unknowns)(p) - ops.ravel(y)
+        if sigma is None:
+            return missed
+        if sigma.shape == (missed.size, missed.size) and sigma.size > 1:
+            return solve_triangular(cholesky(sigma), missed, lower=True)
+        return missed / ops.ravel(sigma)
+
+    conditions = Conditions(
+        unknowns.size,
+        lambda p, *given: 0.5 * ops.sum(errors_at(p, *given) ** 2),
+        lambda x, y, sigma, p0, bounds: unknowns.sides(bounds),
+    )
+    given = (x, y, sigma, p0, as_tree(bounds))
+    minimum = Minimum(
+        f"{where} of {name_of(model)}",
+        conditions,
+        run,
+        given,
+        lambda k: f"the bound of {unknowns.element_name(k)}",
+    )
+    if minimum.is_plain:
+        (reached,) = minimum.runs
+        return unknowns.restore(reached.x), blocks(unknowns, unknowns, reached.report)
+    p, _ = minimum.solution()
+    slopes = jacobian(lambda p: errors_at(p, *given))(p)
+    try:
+        covariance = inv(slopes.T @ slopes)
+    except errors.SingularMatrixError as error:
+        raise errors.SingularMatrixError(
+            f"{where}: the parameters of {name_of(model)} do not all change its values, so that fit and "
+            "covariance are not differentiable. Leave out parameters that the data say nothing of"
+        ) from error
+    if not absolute_sigma:
+        freedom = y.size - unknowns.size
+        missed = errors_at(p, *given)
+        covariance = covariance * (ops.sum(missed**2) / freedom) if freedom > 0 else minimum.report
+    return unknowns.restore(p), blocks(unknowns, unknowns, covariance)

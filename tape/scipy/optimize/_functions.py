@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.node import Handle
+from tape.core.interpreter import resolve
+from tape.core.node import Handle, plain
 from tape.scipy.optimize._layout import Layout, Unknowns, Vector
 from tape.sparse import sparse_hessian, sparse_jacobian
 from tape.transforms._record import name_of
@@ -42,24 +43,10 @@ class _Function:
         self._f, self._unknowns = f, unknowns
         self._args = args if isinstance(args, tuple) else (args,)
         self.__name__ = name_of(f)  # for messages
-        unknowns.refuse_vars(self._args, "args")
 
     def result(self, x: Vector) -> Any:
-        """Return the result of the caller's function."""
-        out = self._f(self._unknowns.unpack(x), *self._args)
-        if isinstance(x, np.ndarray):
-            self.refuse_recorded(out)
-        return out
-
-    def refuse_recorded(self, out: Any) -> None:
-        """Check that a result from plain arrays is not recorded: SciPy would lose its derivatives."""
-        for leaf in tree.flatten(out)[0]:
-            if isinstance(leaf, Handle):
-                raise errors.ConversionError(
-                    f"{self._unknowns.where}: {self.__name__} depends on {leaf!r}, and solutions of "
-                    "tape.scipy cannot be differentiated. Use tape.root on the gradient, or close over "
-                    "its .value"
-                )
+        """Return the result of the caller's function; Vars of it are those of the region around."""
+        return tree.map(resolve, self._f(self._unknowns.unpack(x), *self._args))
 
 
 class Objective(_Function):
@@ -90,8 +77,8 @@ class Residuals(_Function):
 
     def __call__(self, x: Vector) -> Vector:
         out = self.result(x)
-        if isinstance(x, np.ndarray):
-            self.layout = Layout(out)
+        if not hasattr(self, "layout"):
+            self.layout = Layout(tree.map(plain, out))
         leaves, structure = tree.flatten(out)
         for leaf, name in zip(leaves, tree.names(structure, "the result"), strict=True):
             if not isinstance(leaf, Handle) and np.asarray(leaf).dtype.kind not in "fiub":

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape import errors, tree
+from tape import errors, ops, tree
 from tape.conversion.foreign import complaint
-from tape.core.node import Handle
+from tape.core.node import plain
+from tape.scipy._operands import has_vars, operand
 
 Shape = tuple[int, ...]
+
+
+class Sides(NamedTuple):
+    """The arguments of `scipy.optimize.Bounds`, as a tree."""
+
+    low: Any
+    high: Any
+    keep_feasible: Any
+
+
 Vector = Any  # float64, shape (n,), or a Var of this type
 
 
@@ -45,13 +56,9 @@ class Unknowns(Layout):
 
     def __init__(self, x0: Any, where: str, name: str = "x0") -> None:
         self.where, self.name = where, name
+        x0 = tree.map(plain, x0)
         leaves, structure = tree.flatten(x0)
         for leaf, leaf_name in zip(leaves, tree.names(structure, name), strict=True):
-            if isinstance(leaf, Handle):
-                raise errors.ConversionError(
-                    f"{where}: {leaf_name} is {leaf!r}. Solutions cannot be differentiated; start from its "
-                    ".value"
-                )
             if np.asarray(leaf).dtype.kind != "f" or complaint(leaf) is not None:
                 raise errors.DTypeError(
                     f"{where}: {leaf_name} is {errors.describe(leaf)}. Unknowns must be floats: convert it, "
@@ -62,26 +69,13 @@ class Unknowns(Layout):
             raise errors.ShapeError(f"{where}: {name} holds no numbers. Pass at least one unknown")
         self.start = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in leaves])
 
-    def refuse_vars(self, given: Any, name: str) -> None:
-        """Check that a plain argument of a solver holds no Var."""
-        leaves, structure = tree.flatten(given)
-        for i, leaf in enumerate(leaves):
-            if isinstance(leaf, Handle):
-                raise errors.ConversionError(
-                    f"{self.where}: {tree.names(structure, name)[i]} is {leaf!r}, and solutions of "
-                    "tape.scipy cannot be differentiated. Use tape.root on the gradient, or pass its .value"
-                )
-
-    def bounds(self, given: Any) -> Any:
-        """Return the bounds of all elements in the form SciPy expects."""
-        from scipy import optimize
-
+    def sides(self, given: Any) -> tuple[Any, Any]:
+        """Return the lower and upper bounds of all elements, arrays or Vars."""
         if given is None:
-            return None
-        self.refuse_vars(given, "bounds")
-        if isinstance(given, optimize.Bounds):
-            sides = self._sides((given.lb, given.ub), (self.size,), "bounds")
-            return optimize.Bounds(*sides, given.keep_feasible)
+            return np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        if isinstance(given, Sides):
+            low, high = self._sides((given.low, given.high), (self.size,), "bounds")
+            return low, high
         try:
             pairs = [given] if self.structure is tree.LEAF else self.structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
@@ -91,7 +85,24 @@ class Unknowns(Layout):
             ) from error
         names = tree.names(self.structure, "bounds")
         by_leaf = map(self._sides, pairs, self.shapes, names)
-        return optimize.Bounds(*map(np.concatenate, zip(*by_leaf, strict=True)))
+        low, high = map(ops.concatenate, zip(*by_leaf, strict=True))
+        return low, high
+
+    def bounds(self, given: Any) -> Any:
+        """Return plain bounds of all elements in the form SciPy expects."""
+        from scipy import optimize
+
+        if given is None:
+            return None
+        keep = given.keep_feasible if isinstance(given, Sides) else False
+        return optimize.Bounds(*self.sides(given), keep)
+
+    def element_name(self, k: int) -> str:
+        """Return a name for element number k, for messages."""
+        leaf = next(i for i, stop in enumerate(self.stops[1:]) if k < stop)
+        name = tree.names(self.structure, self.name)[leaf]
+        index = np.unravel_index(k - self.stops[leaf], self.shapes[leaf])
+        return f"{name}[{', '.join(map(str, index))}]" if index else name
 
     def with_trees(self, found: Any) -> Any:
         """Return the result of a solver with trees for the solution and the gradient."""
@@ -101,7 +112,7 @@ class Unknowns(Layout):
                 found[name] = self.restore(vector)
         return found
 
-    def _sides(self, given: Any, shape: Shape, name: str) -> list[np.ndarray]:
+    def _sides(self, given: Any, shape: Shape, name: str) -> list[Any]:
         """Return the lower and the upper bounds of a leaf."""
         if given is None:
             given = (None, None)
@@ -115,9 +126,16 @@ class Unknowns(Layout):
         defaults = (-np.inf, np.inf)
         return [self._bound(side, free, shape, name) for side, free in zip(given, defaults, strict=True)]
 
-    def _bound(self, side: Any, free: float, shape: Shape, name: str) -> np.ndarray:
+    def _bound(self, side: Any, free: float, shape: Shape, name: str) -> Any:
         """Return one side of a pair for every element; ``free`` replaces None."""
         try:
+            if has_vars(side):
+                if isinstance(side, (list, tuple)):
+                    side = operand([free if one is None else one for one in side])
+                values = ops.astype(side, np.float64)
+                if values.size != math.prod(shape):
+                    values = ops.broadcast_to(values, shape)
+                return ops.ravel(values)
             given = np.asarray(side, object)
             values = np.array([free if value is None else value for value in given.flat], float)
             if values.size == math.prod(shape):
@@ -128,6 +146,17 @@ class Unknowns(Layout):
                 f"{self.where}: {name} holds {errors.describe(side)}, which does not broadcast to {shape}: "
                 f"{error}"
             ) from error
+
+
+def as_tree(bounds: Any) -> Any:
+    """Return bounds as a tree, whose leaves may be Vars."""
+    from scipy import optimize
+
+    if isinstance(bounds, optimize.Bounds):
+        parts = (bounds.lb, bounds.ub, bounds.keep_feasible)
+        # SciPy has broadcast them, and NumPy warns of what may be written to such an array.
+        return Sides(*(part.copy() if isinstance(part, np.ndarray) else part for part in parts))
+    return bounds
 
 
 def blocks(rows: Layout, columns: Layout, matrix: np.ndarray) -> Any:

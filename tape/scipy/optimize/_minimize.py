@@ -1,17 +1,23 @@
-"""`minimize`: the derivatives of each method, and constraints with exact derivatives."""
+"""`minimize`: the derivatives of each method, and minima that can be differentiated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tape import errors
-from tape.scipy.optimize._calls import check_options, refuse_derivatives, reporting, with_tree
-from tape.scipy.optimize._functions import Latest, Objective, Residuals, hessian_product, linear_is_fine
-from tape.scipy.optimize._layout import Unknowns
+from tape.core.interpreter import resolve
+from tape.scipy.optimize._calls import check_options, refuse_vars, reporting, with_tree
+from tape.scipy.optimize._constraints import Constraint, joined
+from tape.scipy.optimize._functions import Latest, Objective, hessian_product, linear_is_fine
+from tape.scipy.optimize._implicit import checked_function
+from tape.scipy.optimize._layout import Unknowns, as_tree
+from tape.scipy.optimize._minimum import Minimum, Reached
+from tape.scipy.optimize._optimality import Conditions, Limits
 from tape.sparse import sparse_hessian
+from tape.transforms._record import name_of
 from tape.transforms.grad import value_and_grad
 from tape.transforms.jacobian import hessian
 
@@ -73,7 +79,9 @@ def minimize(
     -------
     scipy.optimize.OptimizeResult
         With ``x`` and ``jac``, the gradient, as trees of the shapes and dtypes of ``x0`` (trust-constr
-        calls the gradient ``grad``). All other results are SciPy's, in the order of the leaves.
+        calls the gradient ``grad``). All other results are SciPy's, in the order of the leaves. Where they
+        depend on Vars there are ``x`` and ``fun``, which are differentiable by these, ``success``, and but
+        for programs and batches ``status``, ``message`` and counts.
 
     Raises
     ------
@@ -82,9 +90,22 @@ def minimize(
     ShapeError
         If ``f`` does not return a scalar, or bounds do not fit ``x0``.
     ConversionError
-        If ``x0``, an argument, a bound or the value of ``f`` is a Var of an enclosing transform.
+        If an option is a Var.
     OptionError
         If a method or option is unknown, or derivatives are given.
+    UnsupportedError
+        In a sweep, if a bound or a constraint is active without force, or depends on others: it is named.
+    SingularMatrixError
+        In a sweep, if the conditions of optimality are singular at the solution.
+    ConvergenceError
+        In a sweep, if there is no minimum where the solver stopped.
+
+    Notes
+    -----
+    The minimum depends on what ``f``, bounds and constraints depend on: Vars among their arguments, and those
+    that they close over; and not on ``x0``. Its derivatives are those of the conditions of Karush, Kuhn and
+    Tucker with what is active at the solution, which Newton's method finds to full precision first, however
+    coarse the solver is. They solve with a dense matrix of a row for each unknown and each constraint.
 
     Examples
     --------
@@ -97,39 +118,78 @@ def minimize(
     """
     where = "tape.scipy.minimize"
     check_options(where, options, allowed=("tol", "options"), exact=("jac", "hess", "hessp"))
+    refuse_vars(where, options)
     if not isinstance(constraints, (tuple, list)):
         constraints = [constraints]
     if sparse and not (isinstance(method, str) and method.lower() == "trust-constr"):
         raise errors.OptionError(f"{where}: sparse=True is for the method 'trust-constr', not {method!r}")
     kind = _kind_of(method, bounds is not None, bool(constraints), where)
     unknowns = Unknowns(x0, where)
+    f = checked_function(f, where)
+    limits = [Constraint(given, unknowns) for given in constraints]
     from scipy import optimize
 
-    value_of = Objective(f, unknowns, args)
-    both = value_and_grad(value_of)
-    with reporting(progress, "minimize") as seen:
+    def run(x0: Any, args: Any, bounds: Any, parts: Any) -> Reached:
+        unknowns = Unknowns(x0, where)
+        value_of = Objective(f, unknowns, args)
+        both = value_and_grad(value_of)
+        with reporting(progress, "minimize") as seen:
 
-        def value(x: np.ndarray) -> float:
-            return seen(float(value_of(x)))
+            def value(x: np.ndarray) -> float:
+                return seen(float(value_of(x)))
 
-        def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
-            out, gradient = both(x)
-            value_of.refuse_recorded(out)
-            return seen(float(out)), gradient
+            def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
+                out, gradient = both(x)
+                return seen(float(resolve(out))), gradient
 
-        objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
-        objective(unknowns.start)  # errors in f are raised before SciPy runs
-        found = optimize.minimize(
-            objective,
-            unknowns.start,
-            method=method if kind is None else kind,
-            bounds=unknowns.bounds(bounds),
-            constraints=[_constraint(given, unknowns, kind, sparse) for given in constraints],
-            callback=with_tree(callback, unknowns),
-            **_derivatives(value_of, kind, sparse),
-            **options,
-        )
-    return unknowns.with_trees(found)
+            objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
+            objective(unknowns.start)  # errors in f are raised before SciPy runs
+            found = optimize.minimize(
+                objective,
+                unknowns.start,
+                method=method if kind is None else kind,
+                bounds=unknowns.bounds(bounds),
+                constraints=[
+                    limit.for_scipy(part, kind, sparse) for limit, part in zip(limits, parts, strict=True)
+                ],
+                callback=with_tree(callback, unknowns),
+                **_derivatives(value_of, kind, sparse),
+                **options,
+            )
+        return Reached(found.x, bool(found.success), found)
+
+    def limits_at(x: Any, x0: Any, args: Any, bounds: Any, parts: Any) -> Limits:
+        return joined([limit.limits(x, part) for limit, part in zip(limits, parts, strict=True)])
+
+    def value_at(x: Any, x0: Any, args: Any, *rest: Any) -> Any:
+        return Objective(f, unknowns, args)(x)
+
+    conditions = Conditions(
+        unknowns.size,
+        value_at,
+        lambda x0, args, bounds, parts: unknowns.sides(bounds),
+        limits_at if limits else None,
+    )
+    given = (x0, args, as_tree(bounds), [limit.parts for limit in limits])
+    minimum = Minimum(
+        f"{where} of {name_of(f)}", conditions, run, given, lambda k: _limit_name(k, unknowns, limits)
+    )
+    if minimum.is_plain:
+        return unknowns.with_trees(minimum.report)
+    x, success = minimum.solution()
+    return minimum.result(unknowns.restore(x), success, fun=value_at(x, *given))
+
+
+def _limit_name(k: int, unknowns: Unknowns, limits: list[Constraint]) -> str:
+    """Return a name for bound or constraint number k, for messages."""
+    if k < unknowns.size:
+        return f"the bound of {unknowns.element_name(k)}"
+    k -= unknowns.size
+    for i, limit in enumerate(limits):
+        if k < limit.size:
+            return f"element {k} of constraints[{i}]"
+        k -= limit.size
+    raise AssertionError
 
 
 def _kind_of(method: Any, has_bounds: bool, has_constraints: bool, where: str) -> str | None:
@@ -156,32 +216,3 @@ def _derivatives(f: Objective, kind: str | None, is_sparse: bool) -> dict[str, A
     if kind in _HESSIAN:
         return {"jac": True, "hess": linear_is_fine()(hessian(f))}
     return {"jac": True, "hessp": hessian_product(f)}
-
-
-def _constraint(given: Any, unknowns: Unknowns, kind: str | None, is_sparse: bool) -> Any:
-    """Return a constraint of the vector, with exact derivatives."""
-    from scipy import optimize
-
-    where = f"{unknowns.where}: a constraint"
-    if isinstance(given, optimize.LinearConstraint):
-        return given
-    if isinstance(given, Mapping) and "fun" in given and "type" in given:
-        refuse_derivatives(where, given, exact=("jac",))
-        residuals = Residuals(given["fun"], unknowns, given.get("args", ()))
-        return {"type": given["type"], "fun": residuals, "jac": residuals.jacobian}
-    if isinstance(given, optimize.NonlinearConstraint):
-        exact = ("jac", "hess")
-        refuse_derivatives(where, [name for name in exact if callable(getattr(given, name))], exact)
-        residuals = Residuals(given.fun, unknowns)
-        # All other methods warn that they do not use second derivatives.
-        second: dict[str, Any] = {"hess": residuals.curvature} if kind == "trust-constr" else {}
-        jacobian: Any = residuals.jacobian
-        if is_sparse:
-            jacobian, second = residuals.sparse_jacobian(None), {"hess": residuals.sparse_curvature()}
-        return optimize.NonlinearConstraint(
-            residuals, given.lb, given.ub, jacobian, keep_feasible=given.keep_feasible, **second
-        )
-    raise errors.OptionError(
-        f"{unknowns.where}: {errors.describe(given)} is not a constraint. Give a dict with 'type' and 'fun', "
-        "or a scipy.optimize.NonlinearConstraint or LinearConstraint"
-    )

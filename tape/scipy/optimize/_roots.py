@@ -1,0 +1,205 @@
+"""Roots as the results of solvers: what SciPy found, certified, as Vars.
+
+`Roots` is what all functions of `_scalar_roots`, `_systems` and `_root` have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tape import errors, ops
+from tape.scipy._operands import inside, operand
+from tape.scipy.optimize._implicit import Certificate, Implicit
+from tape.transforms._record import name_of
+from tape.transforms.jacobian import jacobian
+from tape.transforms.jvp import jvp
+
+__all__ = ["Found", "Roots", "certified_root"]
+
+
+_MOST_STEPS = 8
+_SMALLEST = 1e-13  # a step that rounding may cause
+VANISHING, NO_ROOT = 1, 2
+"""Faults of roots: the derivative vanishes there; the function does not."""
+
+
+class Found(NamedTuple):
+    """What a solver of SciPy's returned, of plain numbers."""
+
+    root: Any
+    """A number or an array."""
+    converged: Any
+    """A bool, or one for each element."""
+    flag: str
+    """Why not, if it has not."""
+    report: Any
+    """What else SciPy returned."""
+
+
+class Roots:
+    """One call of a solver of equations.
+
+    Parameters
+    ----------
+    what : str
+        The solver.
+    f : callable
+        ``f(x, *args)``, of the shape of x, zero at the solution.
+    start : tree
+        Where the solver starts; numbers or Vars.
+    args : tuple of trees
+        Further arguments of f.
+    run : callable
+        ``run(start, args)`` returns `Found`, of plain numbers.
+    width : callable
+        How far from the solution the root may be, given its largest element.
+
+    Attributes
+    ----------
+    found : Found
+        Of the first run.
+    is_plain, is_varying : bool
+        As of `Implicit`.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        f: Callable[..., Any],
+        start: Any,
+        args: tuple[Any, ...],
+        run: Callable[..., Found],
+        width: Callable[[float], float],
+    ) -> None:
+        self.name = f"{what}({name_of(f)})"
+        self._f, self._run, self._width = f, run, width
+        self._runs: list[Found] = []
+        self._shape: tuple[int, ...] = ()
+        self._implicit = Implicit(
+            self.name, self._solve, self._certify, self._equations, (start, args), self._explain
+        )
+        self.found = self._runs[0]
+        self.is_plain: bool = self._implicit.is_plain
+        self.is_varying: bool = self._implicit.is_varying
+
+    def root(self) -> Any:
+        """Return the root, a Var if anything is.
+
+        Raises
+        ------
+        ConvergenceError
+            If it is a Var and the solver has not converged.
+        DTypeError
+            If it is a Var and complex.
+        """
+        if self.is_plain:
+            return self.found.root
+        self._check(self.found)
+        root = ops.astype(self._implicit.solution()[0], np.asarray(self.found.root).dtype)
+        return ops.reshape(root, self._shape)
+
+    def _solve(self, start: Any, args: Any) -> tuple[Any, Any]:
+        found = self._run(start, args)
+        if not self._runs:
+            self._runs, self._shape = [found], np.shape(found.root)
+        else:  # again, for there is a Var
+            self._check(found)
+        return np.ravel(np.real(found.root)), np.zeros(0)
+
+    def _check(self, found: Found) -> None:
+        """Check that there is something to differentiate."""
+        if np.asarray(found.root).dtype.kind == "c":
+            raise errors.DTypeError(
+                f"{self.name}: complex roots are not differentiated here. Use tape.root, or start from a "
+                "real number"
+            )
+        if not np.all(found.converged):
+            raise errors.ConvergenceError(
+                f"{self.name}: {found.flag.rstrip('.')}. What was found would be differentiated as a root: "
+                "start closer, or allow more steps"
+            )
+
+    def _equations(self, z: Any, data: Any, start: Any, args: Any) -> Any:
+        value = operand(self._f(ops.reshape(z, self._shape), *args))
+        if np.size(value) != z.shape[0]:
+            raise errors.ShapeError(
+                f"{self.name}: the function returned shape {list(np.shape(value))} for x of shape "
+                f"{list(self._shape)}. Both must be the same"
+            )
+        return ops.ravel(value)
+
+    def _certify(self, x: Any, start: Any, args: Any) -> Certificate:
+        width = self._width(float(np.max(np.abs(x), initial=0.0)))
+        return certified_root(lambda z: self._equations(z, None, start, args), x, width)
+
+    def _explain(self, fault: int) -> errors.TapeError:
+        if fault == VANISHING:
+            return errors.SingularMatrixError(
+                f"{self.name}: the derivative of the function vanishes at the root, or is too small to be "
+                "known there, so that the root has none. Check for a double root, or use a smaller tolerance"
+            )
+        return errors.ConvergenceError(
+            f"{self.name}: what was found is no root in double precision: Newton's method leads away from "
+            "it. The function jumps there, or the tolerance is too large: use a smaller one"
+        )
+
+
+def certified_root(f: Callable[[Any], Any], x: np.ndarray, uncertainty: float) -> Certificate:
+    """Take a root to full precision, and check that it is one at which the derivative is regular.
+
+    It is not if it changes by a factor of two within the uncertainty of the root, in the direction in which
+    the function changes least: then nothing is known of it but that it is small.
+
+    Parameters
+    ----------
+    f : callable
+        A function of a vector, with as many results.
+    x : numpy.ndarray
+        What a solver found.
+    uncertainty : float
+        How far from the root it may be: a few times the tolerance of the solver.
+
+    Returns
+    -------
+    Certificate
+    """
+    x = np.asarray(x, np.float64)
+    slopes = jacobian(f)
+    none = np.zeros(0)
+    best, least, z = x, np.inf, x
+    with np.errstate(all="ignore"):
+        for _ in range(_MOST_STEPS):
+            matrix = np.asarray(slopes(z), np.float64)
+            if not np.all(np.isfinite(matrix)):
+                return Certificate(x, none, VANISHING)
+            try:
+                step = np.linalg.solve(matrix, np.asarray(inside(f(z)), np.float64))
+            except np.linalg.LinAlgError:
+                return Certificate(x, none, VANISHING)
+            size = float(np.max(np.abs(step)))
+            if not size < least:
+                break
+            best, least = z, size
+            z = z - step
+            if size == 0:
+                break
+        else:
+            if least > max(uncertainty, _SMALLEST):  # converges linearly, as at a double root
+                return Certificate(x, none, VANISHING)
+        near = max(uncertainty, _SMALLEST)
+        if not (least <= near and np.max(np.abs(best - x)) <= 1e4 * near):
+            return Certificate(x, none, NO_ROOT)
+        u, values, v = np.linalg.svd(np.asarray(slopes(best), np.float64))
+        if not values[-1] > 1e-15 * values[0]:
+            return Certificate(x, none, VANISHING)
+        around = [
+            u[:, -1] @ np.asarray(inside(jvp(f, (best + side * uncertainty * v[-1],), (v[-1],))[1]))
+            for side in (-1.0, 1.0)
+        ]
+    slopes_near = np.array([values[-1], *around])  # u.T @ matrix @ v is positive
+    known = slopes_near[np.isfinite(slopes_near)]
+    is_steady = np.min(known) > 0.5 * np.max(known)
+    return Certificate(best, none, 0 if is_steady else VANISHING)
