@@ -90,7 +90,7 @@ def airye(z: Any) -> tuple[Any, Any, Any, Any]:
     --------
     >>> import tape
     >>> [round(float(value), 6) for value in tape.ops.special.airye(1.0)]
-    [0.263514, -0.310016, 0.619912, 0.478578]
+    [0.263514, -0.309977, 0.619912, 0.478729]
     """
     return _aie(z), _aipe(z), _bie(z), _bipe(z)
 
@@ -137,7 +137,7 @@ def itairy(x: Any) -> tuple[Any, Any, Any, Any]:
     --------
     >>> import tape
     >>> [round(float(value), 6) for value in tape.ops.special.itairy(1.0)]
-    [0.236317, 0.87277, 0.465674, 0.373005]
+    [0.236317, 0.872769, 0.465674, 0.373005]
     """
     return _apt(x), _bpt(x), _ant(x), _bnt(x)
 
@@ -229,7 +229,7 @@ def it2i0k0(x: Any) -> tuple[Any, Any]:
     --------
     >>> import tape
     >>> [round(float(value), 6) for value in tape.ops.special.it2i0k0(1.0)]
-    [0.12897, 0.20852]
+    [0.128979, 0.208518]
     """
     return _it2i0(x), _it2k0(x)
 
@@ -250,7 +250,7 @@ def it2j0y0(x: Any) -> tuple[Any, Any]:
     --------
     >>> import tape
     >>> [round(float(value), 6) for value in tape.ops.special.it2j0y0(1.0)]
-    [0.121167, 0.395271]
+    [0.121165, 0.395273]
     """
     return _it2j0(x), _it2y0(x)
 
@@ -321,7 +321,7 @@ def modfresnelp(x: Any) -> tuple[Any, Any]:
     --------
     >>> import tape
     >>> [complex(value.round(4)) for value in tape.ops.special.modfresnelp(1.0)]
-    [(-0.2779+0.3164j), (0.1715-0.1641j)]
+    [(-0.2779+0.3164j), (0.2078+0.1152j)]
     """
     return _fp(x), _kp(x)
 
@@ -343,7 +343,7 @@ def modfresnelm(x: Any) -> tuple[Any, Any]:
     --------
     >>> import tape
     >>> [complex(value.round(4)) for value in tape.ops.special.modfresnelm(1.0)]
-    [(-0.2779-0.3164j), (0.1715+0.1641j)]
+    [(-0.2779-0.3164j), (0.2078-0.1152j)]
     """
     return _fm(x), _km(x)
 

@@ -287,7 +287,7 @@ def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
     Examples
     --------
     >>> import tape
-    >>> float(tape.grad(lambda z: tape.scipy.special.legendre_p(2, z)[0])(0.5))  # of (3 z**2 - 1) / 2
+    >>> round(float(tape.grad(lambda z: tape.scipy.special.legendre_p(2, z)[0])(0.5)), 12)
     1.5
     """
     orders = _orders("legendre_p", diff_n)
@@ -339,7 +339,7 @@ def assoc_legendre_p(
     --------
     >>> import tape
     >>> f = tape.scipy.special.assoc_legendre_p
-    >>> float(tape.grad(lambda z: f(3, 2, z)[0])(0.0))  # of 15 z (1 - z**2)
+    >>> round(float(tape.grad(lambda z: f(3, 2, z)[0])(0.0)), 12)  # of 15 z (1 - z**2)
     15.0
     """
     orders = _orders("assoc_legendre_p", diff_n)

@@ -17,7 +17,7 @@ from tape.errors import OptionError, ShapeError, UnsupportedError, describe
 from tape.numpy._conversion import array
 from tape.ops import special
 from tape.ops.special.scipy_ufuncs import narrowed, refuse_derivative
-from tape.scipy.special._calls import for_vars
+from tape.scipy.special._calls import in_double
 
 __all__ = ["lmbda", "lqmn", "lqn", "pbdn_seq", "pbdv_seq", "pbvv_seq", "riccati_jn", "riccati_yn"]
 
@@ -96,7 +96,7 @@ def _lambda_slope(f: Any, slope: Any, x: Any, v: float) -> Any:
 _lmbda = _pair("lmbda", _lambda_slope)
 
 
-@for_vars
+@in_double
 def lmbda(v: Any, x: Any) -> Any:
     """Return Jahnke and Emden's lambda functions of all orders up to v, and their derivatives, of one number.
 
@@ -141,13 +141,13 @@ _riccati_jn = _pair("riccati_jn", _riccati_slope(special.spherical_jn))
 _riccati_yn = _pair("riccati_yn", _riccati_slope(special.spherical_yn))
 
 
-@for_vars
+@in_double
 def riccati_jn(n: Any, x: Any) -> Any:
     """Return ``x * spherical_jn(k, x)`` of all k up to n, and the derivatives, of one number x."""
     return _riccati_jn(_number("riccati_jn", x), n=_count("riccati_jn", n))
 
 
-@for_vars
+@in_double
 def riccati_yn(n: Any, x: Any) -> Any:
     """Return ``x * spherical_yn(k, x)`` of all k up to n, and the derivatives, of one number x."""
     return _riccati_yn(_number("riccati_yn", x), n=_count("riccati_yn", n))
@@ -165,7 +165,7 @@ _pbdv_seq = _pair("pbdv_seq", _cylinder_slope)
 _pbvv_seq = _pair("pbvv_seq", _cylinder_slope)
 
 
-@for_vars
+@in_double
 def pbdn_seq(n: Any, z: Any) -> Any:
     """Return parabolic cylinder functions D of whole orders up to n, and their derivatives, of one number.
 
@@ -206,13 +206,13 @@ def pbdn_seq(n: Any, z: Any) -> Any:
     return _pbdn_seq(z, v=_count("pbdn_seq", n))
 
 
-@for_vars
+@in_double
 def pbdv_seq(v: Any, x: Any) -> Any:
     """Return parabolic cylinder functions D of orders up to v, and their derivatives, of one real number."""
     return _pbdv_seq(_number("pbdv_seq", x), v=_count("pbdv_seq", v, is_whole=False))
 
 
-@for_vars
+@in_double
 def pbvv_seq(v: Any, x: Any) -> Any:
     """Return parabolic cylinder functions V of orders up to v, and their derivatives, of one real number."""
     return _pbvv_seq(_number("pbvv_seq", x), v=_count("pbvv_seq", v, is_whole=False))
@@ -236,7 +236,7 @@ _lqn = _pair("lqn", _lqn_slope)
 _lqmn = _pair("lqmn", _lqmn_slope)
 
 
-@for_vars
+@in_double
 def lqn(n: Any, z: Any) -> Any:
     """Return Legendre's functions of the second kind of degrees up to n, and their derivatives by z.
 
@@ -266,7 +266,7 @@ def lqn(n: Any, z: Any) -> Any:
     return _lqn(array(z), n=_count("lqn", n))
 
 
-@for_vars
+@in_double
 def lqmn(m: Any, n: Any, z: Any) -> Any:
     """Return the associated functions of `lqn`, of shape ``[m + 1, n + 1, ...]``, and their derivatives."""
     return _lqmn(array(z), m=_count("lqmn", m), n=_count("lqmn", n))
