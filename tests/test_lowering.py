@@ -25,7 +25,15 @@ of_full_rank packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp radian sampl
 shichi_shi sici_ci sici_si solve_banded solve_bands sparse_product spherical_in spherical_jn spherical_kn
 spherical_yn spline_filter spsolve sqrtm student_by_df sylvester voigt_profile vonmises_ppf wright_bessel
 """
-WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
+_SPECIAL_IN_PYTHON = """
+airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin besselpoly elliprf
+elliprg elliprj elliptic_integral it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0 itairy_ant itairy_apt
+itairy_bnt itairy_bpt kelvin_be kelvin_bep kelvin_ke kelvin_kep lmbda_slopes lmbda_values lqmn_slopes
+lqmn_values lqn_slopes lqn_values modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtrik nbdtrin
+pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values
+riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values smirnov_by_x sph_harm_y sph_legendre_p
+"""
+WITHOUT_INSTRUCTIONS = frozenset([*_IN_PYTHON.split(), *_SPECIAL_IN_PYTHON.split()])
 """Operations that programs run in Python, wherever they occur."""
 RUN_IN_PYTHON = {
     "getitem all False": {"scatter"},

@@ -162,7 +162,20 @@ def test_scipys_own_functions_take_vars_through_their_ufuncs():
         (lambda v: special.pdtr(v, 0.3), errors.UnsupportedError, "pdtr by its first"),
         (lambda v: special.mathieu_a(1, v), errors.UnsupportedError, "mathieu_a"),
         (lambda v: special.nctdtr(1.0, 2.0, v), errors.UnsupportedError, "nctdtr"),
-        (lambda v: special.sph_harm_y(1, 1, v, 0.1), errors.ConversionError, "lose its derivative"),
+        (lambda v: special.sph_harm_y(1, v, 0.3, 0.1), errors.UnsupportedError, "degree or order"),
+        (lambda v: special.sph_harm_y(1, 0.5, v, 0.1), errors.OptionError, "no integer"),
+        (lambda v: special.sph_legendre_p_all(2, 0.5, v), errors.OptionError, "must be integers"),
+        (lambda v: special.legendre_p(1, v, diff_n=3), errors.OptionError, "diff_n"),
+        (lambda v: special.assoc_legendre_p(1, 1, v, branch_cut=1), errors.OptionError, "branch_cut"),
+        (lambda v: special.elliprf(v, 1.0, 1j), errors.UnsupportedError, "complex"),
+        (lambda v: special.besselpoly(0.3, v, 1.0), errors.UnsupportedError, "besselpoly by its second"),
+        (lambda v: special.smirnov(v, 0.3), errors.UnsupportedError, "smirnov by its first"),
+        (lambda v: special.tklmbda(0.3, v), errors.UnsupportedError, "tklmbda by its second"),
+        (lambda v: special.pbdn_seq(2, v + 1j), errors.UnsupportedError, "phase"),
+        (lambda v: special.pbdv_seq(-0.5, v), errors.OptionError, "from 0 on"),
+        (lambda v: special.lqn(v, 0.3), errors.UnsupportedError, "lqn by its order"),
+        (lambda v: special.lmbda(1, np.ones(2) * v), errors.ShapeError, "one number"),
+        (lambda v: special.zeta(v, out=np.ones(())), errors.OptionError, "out="),
         (lambda v: special.comb(v, 1, exact=True), errors.OptionError, "exact"),
         (lambda v: special.factorial(v, extend="most"), errors.OptionError, "extend"),
         (lambda v: special.jvp(1, v, -1), errors.OptionError, "order of the derivative"),
@@ -175,12 +188,11 @@ def test_what_has_no_rule_is_refused_at_the_call(call, error, message):
 
 
 RARE = """
-bdtr bdtrc bdtri bdtrik bdtrin chndtr chndtridf chndtrinc chndtrix elliprc elliprd elliprf elliprg elliprj
-kolmogi kolmogorov nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
-nctdtrit smirnov smirnovi tklmbda airye it2i0k0 it2j0y0 itairy kelvin mathieu_a mathieu_b mathieu_cem
-mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp obl_ang1
+chndtr chndtridf chndtrinc chndtrix ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
+nctdtrit mathieu_a mathieu_b mathieu_cem
+mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem obl_ang1
 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
-pro_rad1_cv pro_rad2 pro_rad2_cv besselpoly
+pro_rad1_cv pro_rad2 pro_rad2_cv
 """
 """Ufuncs of SciPy without a rule: they are refused."""
 

@@ -7,11 +7,14 @@ from scipy import special
 
 import tape
 from tests import naive
-from tests.op_table.case import Case, _domain, nonzero, positive, real
+from tests.op_table.case import Case, _domain, complexes, nonzero, positive, real
 
 past_three = _domain(lambda rng, s: rng.uniform(3.3, 4.7, s))
 below_zero = _domain(lambda rng, s: rng.uniform(-0.7, -0.3, s))
 past_one = _domain(lambda rng, s: rng.uniform(1.3, 2.7, s))
+angles = _domain(lambda rng, s: rng.uniform(0.3, 2.8, s))
+half = _domain(lambda rng, s: rng.uniform(-0.5, 0.5, s))
+inside = _domain(lambda rng, s: rng.uniform(-0.8, 0.8, s))
 
 
 def f(name: str, *before: Any, part: int | None = None, **options: Any) -> Any:
@@ -59,5 +62,49 @@ CASES = [
     case("softmax", real(2, 3), axis=1),
     case("log_softmax", real(2, 3), axis=(0, 1)),
     case("multigammaln", past_three(3), d=2),
+    case("assoc_laguerre", real(2, 3), n=3, k=1.5),
+    case("sinc", real(2, 3)),
+    case("softplus", real(2, 3)),
+    case("zeta", past_one(3)),
+    case("zeta", past_one(2, 1), positive(3), note=" of Hurwitz"),
+    *(
+        case("legendre_p", real(2, 3), before=(n,), note=f" {n} {d}", diff_n=d)
+        for n, d in ((0, 1), (4, 0), (5, 2))
+    ),
+    case("legendre_p_all", real(2), before=(3,), diff_n=1),
+    *(
+        case("assoc_legendre_p", inside(2), before=(4, m), note=f" {m} {d} {norm}", norm=norm, diff_n=d)
+        for m, d, norm in ((0, 0, False), (1, 1, True), (-2, 2, False), (5, 0, True))
+    ),
+    case("assoc_legendre_p", complexes(3), before=(3, 1), note=" complex", branch_cut=3),
+    case("assoc_legendre_p_all", inside(2), before=(3, 2)),
+    *(
+        case("sph_legendre_p", angles(2, 3), before=(4, m), note=f" {m} {d}", diff_n=d)
+        for m, d in ((0, 0), (-2, 1), (4, 2))
+    ),
+    case("sph_legendre_p_all", angles(2), before=(2, 1), diff_n=1),
+    *(
+        case("sph_harm_y", angles(2, 1), real(3), before=(3, m), note=f" {m} {d}", part=part, diff_n=d)
+        for m, d, part in ((-1, 0, None), (2, 1, 1), (0, 2, 2))
+    ),
+    case("sph_harm_y_all", angles(2), real(1), before=(2, 1)),
+    *(
+        Case(
+            f"scipy.special.{name} {part}",
+            lambda ns, x, name=name, before=before, part=part: f(name, *before, part=part)(ns, x[0]),
+            positive(1),
+        )
+        for name, before in (
+            ("lmbda", (2.5,)),
+            ("pbdn_seq", (3,)),
+            ("pbdv_seq", (2.5,)),
+            ("pbvv_seq", (2.5,)),
+            ("riccati_jn", (3,)),
+            ("riccati_yn", (3,)),
+        )
+        for part in (0, 1)
+    ),
+    *(case("lqn", half(2, 3), before=(3,), note=f" {part}", part=part) for part in (0, 1)),
+    *(case("lqmn", past_one(2), before=(2, 3), note=f" {part}", part=part) for part in (0, 1)),
     case("polygamma", positive(2, 3), before=(np.array([0, 1, 2]),)),
 ]

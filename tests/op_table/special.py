@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+from scipy.special import airy
+
+from tests import naive
 from tests.op_table.case import (
     Case,
     Domain,
@@ -17,6 +21,7 @@ from tests.op_table.case import (
 unit = _domain(lambda rng, s: rng.uniform(0.2, 0.8, s))
 middle = _domain(lambda rng, s: rng.uniform(0.35, 0.65, s))
 twice = _domain(lambda rng, s: rng.uniform(0.4, 1.6, s))
+between_steps = _domain(lambda rng, s: rng.uniform(0.56, 0.69, s))
 past_one = _domain(lambda rng, s: rng.uniform(1.6, 3, s))
 over_one = _domain(lambda rng, s: rng.uniform(1.15, 1.25, s))
 past_three = _domain(lambda rng, s: rng.uniform(3, 4, s))
@@ -58,7 +63,7 @@ ONE: dict[str, Domain] = {
     "zeta": past_one, "bei": positive, "beip": positive, "ber": positive, "berp": positive, "ellipe": unit,
     "ellipk": unit, "ellipkm1": unit, "itmodstruve0": positive, "itstruve0": positive, "kei": positive,
     "keip": positive, "ker": positive, "kerp": positive, "spence": positive, "wrightomega": real,
-    "zetac": past_one,
+    "zetac": past_one, "kolmogi": middle, "kolmogorov": positive,
 }  # fmt: skip
 TWO: dict[str, tuple[Domain, Domain]] = {
     "chdtriv": (middle, past_one),
@@ -70,7 +75,7 @@ TWO: dict[str, tuple[Domain, Domain]] = {
     "boxcox": (positive, nonzero), "boxcox1p": (positive, nonzero), "inv_boxcox": (unit, unit),
     "inv_boxcox1p": (unit, unit), "kl_div": (positive, positive), "poch": (positive, positive),
     "pseudo_huber": (positive, real), "rel_entr": (positive, positive), "xlog1py": (real, positive),
-    "xlogy": (real, positive), "zeta": (past_one, positive),
+    "xlogy": (real, positive), "zeta": (past_one, positive), "elliprc": (positive, positive),
 }  # fmt: skip
 THREE: dict[str, tuple[Domain, Domain, Domain]] = {
     "gdtria": (middle, past_one, past_one), "radian": (real, real, real),
@@ -78,6 +83,10 @@ THREE: dict[str, tuple[Domain, Domain, Domain]] = {
     "fdtr": (past_one, past_one, positive), "fdtrc": (past_one, past_one, positive),
     "fdtri": (past_one, past_one, middle), "gdtr": (positive, past_one, positive),
     "gdtrc": (positive, past_one, positive), "gdtrix": (positive, past_one, middle),
+    "bdtrik": (middle, past_three, unit), "bdtrin": (past_one, middle, middle),
+    "elliprd": (positive, positive, positive), "elliprf": (positive, positive, positive),
+    "elliprg": (positive, positive, positive),
+    "nbdtrin": (past_one, middle, middle),
 }  # fmt: skip
 LAST: dict[str, tuple[tuple[Any, ...], Domain]] = {
     "btdtria": ((0.4, 1.5), middle), "btdtrib": ((1.5, 0.4), middle), "fdtridfd": ((2.5, 0.4), past_three),
@@ -87,6 +96,9 @@ LAST: dict[str, tuple[tuple[Any, ...], Domain]] = {
     "nbdtr": ((2, 5), unit),
     "nbdtrc": ((2, 5), unit), "eval_gegenbauer": ((3, 1.5), real), "eval_genlaguerre": ((3, 1.5), real),
     "eval_jacobi": ((3, 0.5, 1.5), real), "eval_sh_jacobi": ((3, 2.5, 1.5), real),
+    "nbdtrik": ((0.4, 5.5), middle), "bdtr": ((2, 5), middle), "bdtrc": ((2, 5), middle),
+    "bdtri": ((2, 5), middle),
+    "elliprj": ((0.7, 1.5, 0.4), positive), "smirnov": ((4,), between_steps), "smirnovi": ((7,), middle),
     "hyp1f1": ((0.5, 1.5), real), "hyp2f1": ((0.5, 1.5, 2.5), minus_unit), "hyperu": ((0.5, 1.5), positive),
 }  # fmt: skip
 """Numbers in front, and the domain of the last argument, which alone is differentiated."""
@@ -119,7 +131,9 @@ TRIPLES = [((), (), ()), ((2, 1), (3,), (2, 3)), ((0, 3), (1,), ())]
 
 SEVERAL: dict[str, tuple[int, Domain]] = {
     "airy": (4, real), "fresnel": (2, real), "iti0k0": (2, positive),
-    "itj0y0": (2, positive), "shichi": (2, positive), "sici": (2, positive),
+    "itj0y0": (2, positive), "shichi": (2, positive), "sici": (2, positive), "airye": (4, positive),
+    "it2i0k0": (2, positive), "it2j0y0": (2, positive), "kelvin": (4, positive),
+    "modfresnelm": (2, positive), "modfresnelp": (2, positive),
 }  # fmt: skip
 """Functions of several results, and how many."""
 
@@ -130,6 +144,19 @@ def of_several(name: str, k: int, *after: Any) -> Any:
 
 def of_pair(name: str, k: int) -> Any:
     return lambda ns, x: getattr(ns.special, name)(1.5, x)[k]
+
+
+def airy_integral(k: int) -> Any:
+    """A result of `itairy`; the oracle is a rule of Gauss, as SciPy's series have eight digits."""
+    points, weights = np.polynomial.legendre.leggauss(40)
+
+    def call(ns: Any, x: Any) -> Any:
+        if ns is not naive:
+            return ns.special.itairy(x)[k]
+        sign = 1 if k < 2 else -1
+        return np.sum(airy(sign * x[..., None] * (points + 1) / 2)[2 * (k % 2)] * weights, axis=-1) * x / 2
+
+    return call
 
 
 CASES = [
@@ -161,6 +188,11 @@ CASES = [
         for c in cases(f"spherical_{kind}n", [((),), ((2, 3),)], (positive,), n)
     ),
     *cases("lambertw", [((),), ((2, 3),)], (positive,)),
+    *cases("besselpoly", [((),), ((2, 3),)], (positive,), after=(1.5, 2.5)),
+    *cases("tklmbda", [((),), ((2, 3),)], (real,), after=(0.4,)),
+    *cases("elliprj", [((2, 1), (3,), (2, 3), (3,))], (positive,) * 4),
+    *(Case(f"special.itairy {k}", airy_integral(k), real(3)) for k in range(4)),
+    *(Case(f"special.airye complex {k}", of_several("airye", k), off_axes(3)) for k in range(4)),
     *cases("ellipkinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),
     *cases("ellipeinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),
     *(

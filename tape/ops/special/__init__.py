@@ -18,6 +18,10 @@ from tape.ops.special.airy import *  # noqa: F403
 from tape.ops.special.airy import __all__ as _airy
 from tape.ops.special.bessel import *  # noqa: F403
 from tape.ops.special.bessel import __all__ as _bessel
+from tape.ops.special.binomial import *  # noqa: F403
+from tape.ops.special.binomial import __all__ as _binomial
+from tape.ops.special.carlson import *  # noqa: F403
+from tape.ops.special.carlson import __all__ as _carlson
 from tape.ops.special.elliptic import *  # noqa: F403
 from tape.ops.special.elliptic import __all__ as _elliptic
 from tape.ops.special.exponential import *  # noqa: F403
@@ -34,6 +38,8 @@ from tape.ops.special.integrals import *  # noqa: F403
 from tape.ops.special.integrals import __all__ as _integrals
 from tape.ops.special.inverses import *  # noqa: F403
 from tape.ops.special.inverses import __all__ as _inverses
+from tape.ops.special.kolmogorov import *  # noqa: F403
+from tape.ops.special.kolmogorov import __all__ as _kolmogorov
 from tape.ops.special.losses import *  # noqa: F403
 from tape.ops.special.losses import __all__ as _losses
 from tape.ops.special.normal import *  # noqa: F403
@@ -44,6 +50,8 @@ from tape.ops.special.polygammas import digamma, polygamma, psi
 from tape.ops.special.probabilities import *  # noqa: F403
 from tape.ops.special.probabilities import __all__ as _probabilities
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
+from tape.ops.special.several import *  # noqa: F403
+from tape.ops.special.several import __all__ as _several
 from tape.ops.special.spherical import *  # noqa: F403
 from tape.ops.special.spherical import __all__ as _spherical
 from tape.ops.special.student import *  # noqa: F403
@@ -78,6 +86,10 @@ __all__ = [
     *_airy,
     *_normal,
     *_student,
+    *_binomial,
+    *_carlson,
+    *_kolmogorov,
+    *_several,
     *_spherical,
 ]
 

@@ -38,6 +38,7 @@ def scipy_ufunc(
     taylor: Callable[..., Any] | None = None,
     double: Callable[..., Any] | None = None,
     is_whole: bool = False,
+    is_wide: bool = False,
 ) -> Callable[..., Any]:
     """Declare an elementwise operation that is a ufunc of `scipy.special`, with one result.
 
@@ -59,6 +60,8 @@ def scipy_ufunc(
         Instructions in place of the ufunc's loop for operands of float64, as ``lower`` of `tape.Op`.
     is_whole : bool
         Whether the ufunc takes only integers as its first operand: floats that are whole are converted.
+    is_wide : bool
+        Whether its loop of float32 is deprecated: the last operand is converted to float64.
 
     Returns
     -------
@@ -75,6 +78,7 @@ def scipy_ufunc(
 
     def forward(*operands: Any) -> Any:
         given = (_whole(operands[0], name), *operands[1:]) if is_whole else operands
+        given = (*given[:-1], np.asarray(given[-1], np.float64)[()]) if is_wide else given
         return narrowed(ufunc_named(name)(*given), operands)
 
     def lower(b: Any, *operands: Any) -> Any:
@@ -86,7 +90,7 @@ def scipy_ufunc(
 
     constants = [k for k, partial in enumerate(partials) if partial is None]
     partials = tuple(partial and _with_real(partial, constants) for partial in partials)
-    has_loop = len(partials) <= 2 and not is_whole
+    has_loop = len(partials) <= 2 and not is_whole and not is_wide
     function: Any = elementwise(
         forward,
         *partials,

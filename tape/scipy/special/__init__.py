@@ -19,5 +19,7 @@ from scipy import special as _special
 from tape.numpy._names import names_of
 from tape.scipy.special._bessel import *  # noqa: F403
 from tape.scipy.special._functions import *  # noqa: F403
+from tape.scipy.special._legendre import *  # noqa: F403
+from tape.scipy.special._sequences import *  # noqa: F403
 
 __getattr__, __dir__ = names_of(_special, globals())

@@ -13,7 +13,7 @@ from tape.core.node import Handle
 from tape.numpy._conversion import holds_vars
 from tape.ops.special.scipy_ufuncs import narrowed
 
-__all__ = ["for_vars"]
+__all__ = ["for_vars", "in_double"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,3 +51,31 @@ def for_vars(function: F) -> F:
         return narrowed(found, args) if isinstance(found, (np.ndarray, np.generic)) else found
 
     return call  # type: ignore[return-value]
+
+
+def in_double(function: F) -> F:
+    """Do the same for a function of two results whose loops of float32 overflow: SciPy's runs in float64.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> values, slopes = tape.scipy.special.riccati_jn(1, np.float32(0.5))
+    >>> values.dtype, bool(np.isnan(values).any())
+    (dtype('float32'), False)
+    """
+    original = getattr(special, function.__name__)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if any(isinstance(x, Handle) or holds_vars(x) for x in given):
+            return function(*args, **kwargs)
+        found = original(*map(_widened, args), **{key: _widened(x) for key, x in kwargs.items()})
+        return tuple(narrowed(part, given) for part in found)
+
+    return call  # type: ignore[return-value]
+
+
+def _widened(x: Any) -> Any:
+    is_inexact = getattr(x, "dtype", np.dtype(int)).kind in "fc"
+    return x.astype(np.result_type(x, np.float64)) if is_inexact else x

@@ -13,6 +13,7 @@ from tape.ops.structure.shape import Axes
 from tape.scipy.special._calls import for_vars
 
 __all__ = [
+    "assoc_laguerre",
     "comb",
     "diric",
     "factorial",
@@ -21,7 +22,10 @@ __all__ = [
     "multigammaln",
     "perm",
     "polygamma",
+    "sinc",
     "softmax",
+    "softplus",
+    "zeta",
 ]
 
 
@@ -166,6 +170,44 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     return np.where(is_negative, 0.0, special.gamma(np.where(is_negative, 0.0, n) + 1))
 
 
+@for_vars
+def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
+    """Return `eval_genlaguerre` of n, k and x: a generalised polynomial of Laguerre."""
+    return special.eval_genlaguerre(n, k, array(x))
+
+
+@for_vars
+def sinc(x: Any) -> Any:
+    """Return ``sin(pi x) / (pi x)``: `numpy.sinc`."""
+    return special.sinc(array(x))
+
+
+@for_vars
+def softplus(x: Any, **kwargs: Any) -> Any:
+    """Return ``log(1 + exp(x))``: `tape.ops.special.softplus`; keywords of ufuncs are refused with Vars.
+
+    Raises
+    ------
+    OptionError
+        With keywords.
+    """
+    _refuse_out("softplus", **kwargs)
+    return special.softplus(array(x))
+
+
+@for_vars
+def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+    """Return the zeta function of Riemann, or with q of Hurwitz: `tape.ops.special.zeta`.
+
+    Raises
+    ------
+    OptionError
+        With ``out``.
+    """
+    _refuse_out("zeta", **({} if out is None else {"out": out}))
+    return special.zeta(array(x), None if q is None else array(q))
+
+
 def diric(x: Any, n: Any) -> Any:
     """Return the periodic sinc, ``sin(n x / 2) / (n sin(x / 2))``: a polynomial in ``cos(x / 2)``.
 
@@ -198,3 +240,8 @@ def diric(x: Any, n: Any) -> Any:
 def _refuse_exact(name: str, is_exact: bool) -> None:
     if is_exact:
         raise OptionError(f"{name}: with exact=True it is no function of real numbers. Leave exact out")
+
+
+def _refuse_out(name: str, **kwargs: Any) -> None:
+    if kwargs:
+        raise OptionError(f"{name}: Vars are taken without {', '.join(kwargs)}=. Leave it out")
