@@ -217,25 +217,25 @@ def _inverse_of_basis(v: Any) -> Any:
     return inverted
 
 
-_basis_inv = inverse("inverse_of_basis", _inverse_of_basis)
+inverse_of_basis = inverse("inverse_of_basis", _inverse_of_basis)
 
 
 def _pull_values(g: Any, v: Any) -> Any:
-    return times_columns(transposed(_basis_inv(v)), g) @ transposed(v)
+    return times_columns(transposed(inverse_of_basis(v)), g) @ transposed(v)
 
 
 def _push_values(t: Any, v: Any) -> Any:
-    return sum(transposed(_basis_inv(v)) * (t @ v), axis=-2)
+    return sum(transposed(inverse_of_basis(v)) * (t @ v), axis=-2)
 
 
 def _vectors_vjp(g: Any, out: Any, a: Any, packed: Any) -> Any:
     free = g - conjugated(out) * sum(g * out, axis=-2, keepdims=True)
     turn = over(transposed(out) @ free, gaps(_values(a, packed), g, by_column=True))
-    return transposed(_basis_inv(out)) @ turn @ transposed(out)
+    return transposed(inverse_of_basis(out)) @ turn @ transposed(out)
 
 
 def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
-    moved = out @ over(_basis_inv(out) @ (t @ out), gaps(_values(a, packed), t, by_column=False))
+    moved = out @ over(inverse_of_basis(out) @ (t @ out), gaps(_values(a, packed), t, by_column=False))
     return moved - out * sum(conjugated(out) * moved, axis=-2, keepdims=True)
 
 

@@ -11,7 +11,7 @@ from tape.ops import linalg as ops
 from tape.ops.linalg.packing import transposed, triangle
 from tape.scipy.linalg._arrays import matrix, mirrored, operand, read_triangle, square
 
-__all__ = ["inv", "lstsq", "pinv", "solve", "solve_triangular"]
+__all__ = ["inv", "lstsq", "pinv", "pinvh", "solve", "solve_triangular"]
 
 _STRUCTURES: dict[str | None, str] = {
     None: "general", "gen": "general", "sym": "symmetric", "her": "hermitian", "pos": "positive definite",
@@ -175,6 +175,50 @@ def pinv(
     share = max(a.shape[-2:]) * np.finfo(np.result_type(a)).eps if rtol is None else rtol
     inverse = ops.pinv(a, rtol=share)
     return (inverse, ops.matrix_rank(a, rtol=share)) if return_rank else inverse
+
+
+def pinvh(
+    a: Any,
+    atol: Any = None,
+    rtol: Any = None,
+    lower: bool = True,
+    return_rank: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return the pseudoinverses of Hermitian matrices, of which one triangle is read: see `pinv`.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``.
+    atol, rtol, return_rank, check_finite
+        As for `pinv`, by the absolute values of eigenvalues.
+    lower : bool
+        Which triangle.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, n)``; with the rank, a tuple.
+
+    Raises
+    ------
+    UnsupportedError
+        With ``atol``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.scipy.linalg.pinvh(np.array([[2.0, 9.0], [0.0, 0.0]]))
+    array([[0.5, 0. ],
+           [0. , 0. ]])
+    """
+    a = mirrored(square("pinvh", a), lower)
+    if atol is not None and atol != 0:
+        raise UnsupportedError("pinvh: atol has no derivative rule. Use rtol, which is relative")
+    share = a.shape[-1] * np.finfo(np.result_type(a)).eps if rtol is None else rtol
+    inverse = ops.pinv(a, rtol=share, hermitian=True)
+    return (inverse, ops.matrix_rank(a, rtol=share, hermitian=True)) if return_rank else inverse
 
 
 def lstsq(
