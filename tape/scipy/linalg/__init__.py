@@ -20,6 +20,7 @@ array([[0.5     , 0.333333],
 from scipy import linalg as _linalg
 
 from tape.numpy._names import names_of
+from tape.scipy.linalg._band_eigenvalues import *  # noqa: F403
 from tape.scipy.linalg._building import *  # noqa: F403
 from tape.scipy.linalg._eigenvalues import *  # noqa: F403
 from tape.scipy.linalg._factors import *  # noqa: F403

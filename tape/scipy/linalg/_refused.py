@@ -15,7 +15,7 @@ from tape.numpy._conversion import holds_vars
 __all__ = ["REFUSED"]
 
 _NAMES = """
-cdf2rdf cossin eig_banded eigh_tridiagonal eigvals_banded eigvalsh_tridiagonal hessenberg
+cdf2rdf cossin hessenberg
 interpolative ldl ordqz qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur
 solve_continuous_are solve_discrete_are
 """
