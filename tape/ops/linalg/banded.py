@@ -1,4 +1,4 @@
-"""Systems of linear equations with a matrix of few diagonals, in SciPy's form of them.
+"""Matrices of few diagonals, in SciPy's form of them: systems of linear equations, Cholesky factors.
 
 ``ab[u + i - j, j]`` is the element i, j of a matrix with l diagonals below and u above the main one.
 """
@@ -12,10 +12,12 @@ import numpy as np
 from tape.core import batch_rules
 from tape.core.op import Op
 from tape.ops.elementwise.selection import where
+from tape.ops.linalg.decompositions import cholesky_jvp, cholesky_pullback
+from tape.ops.linalg.packing import stacked
 from tape.ops.reduction.reductions import sum as _sum
 from tape.ops.structure.joining import concatenate, stack
 
-__all__ = ["solve_bands", "turned_bands"]
+__all__ = ["cholesky_of_bands", "from_bands", "solve_bands", "to_bands", "turned_bands"]
 
 
 def _forward(ab: Any, b: Any, *, below: int, above: int) -> Any:
@@ -93,3 +95,60 @@ solve_bands: Op = Op(
     jvp=[_along_bands, lambda t, out, ab, b, **attrs: solve_bands(ab, t, **attrs)],
 )
 """The x with ``a @ x = b``, b of shape ``(..., n, k)``."""
+
+
+def to_bands(a: Any, below: int, above: int) -> Any:
+    """Return the diagonals of square matrices, with zeros outside of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.ops.linalg.banded import to_bands
+    >>> to_bands(np.array([[1.0, 2.0], [0.0, 3.0]]), 0, 1)
+    array([[0., 2.],
+           [1., 3.]])
+    """
+    n = a.shape[-1]
+    rows = np.arange(n) + np.arange(-above, below + 1)[:, None]
+    is_inside = _is_inside(n, below, above)
+    return where(is_inside, a[..., np.where(is_inside, rows, 0), np.arange(n)], 0)
+
+
+def from_bands(ab: Any, below: int, above: int) -> Any:
+    """Return the square matrices with these diagonals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.ops.linalg.banded import from_bands
+    >>> from_bands(np.array([[9.0, 2.0], [1.0, 3.0]]), 0, 1)
+    array([[1., 2.],
+           [0., 3.]])
+    """
+    n = ab.shape[-1]
+    row = above + np.arange(n)[:, None] - np.arange(n)
+    is_inside = (row >= 0) & (row <= below + above)
+    return where(is_inside, ab[..., np.where(is_inside, row, 0), np.arange(n)], 0)
+
+
+def _cholesky_forward(ab: Any) -> Any:
+    from scipy.linalg import cholesky_banded
+
+    out = np.empty(ab.shape, np.result_type(ab, np.float32))
+    for i in np.ndindex(ab.shape[:-2]):
+        out[i] = cholesky_banded(ab[i], lower=True, check_finite=False)
+    return np.where(_is_inside(ab.shape[-1], ab.shape[-2] - 1, 0), out, 0)
+
+
+def _whole(ab: Any) -> Any:
+    return from_bands(ab, ab.shape[-2] - 1, 0)
+
+
+cholesky_of_bands = Op(
+    _cholesky_forward,
+    name="cholesky_of_bands",
+    batch=stacked,
+    vjp=[lambda g, out, ab: to_bands(cholesky_pullback(_whole(g), _whole(out)), ab.shape[-2] - 1, 0)],
+    jvp=[lambda t, out, ab: to_bands(cholesky_jvp(_whole(t), _whole(out), None), ab.shape[-2] - 1, 0)],
+    doc="The lower factor of a positive definite matrix with these diagonals, the main one first.",
+)

@@ -39,7 +39,7 @@ declare_samples(
 # diagonal. Reverse is its transpose, from right to left.
 
 
-def _cholesky_jvp(t: Any, out: Any, a: Any) -> Any:
+def cholesky_jvp(t: Any, out: Any, a: Any) -> Any:
     left = solve_triangular(out, mirrored(t), lower=True)
     return out @ half(dagger(solve_triangular(out, dagger(left), lower=True)), lower=True)
 
@@ -95,7 +95,7 @@ def _lower_complex_pullback(b: Any, g: Any, factor: Any) -> Any:
 
 
 # Programs take another way, of real numbers, which has a sixth of the multiplications.
-_pullback = Op(
+cholesky_pullback = Op(
     lambda g, factor: _mirrored_adjoint(_pulled(g, factor)[0]),
     name="cholesky_pullback",
     batch=batch_rules.elementwise,
@@ -104,11 +104,11 @@ _pullback = Op(
 )
 
 
-declare_cost(lambda out, shapes, attrs: 2 * prod(out) * out[-1] // 3, _pullback)
+declare_cost(lambda out, shapes, attrs: 2 * prod(out) * out[-1] // 3, cholesky_pullback)
 
 
 def _cholesky_vjp(g: Any, out: Any, a: Any) -> Any:
-    return _pullback(g, out)
+    return cholesky_pullback(g, out)
 
 
 _cholesky = Op(
@@ -117,7 +117,7 @@ _cholesky = Op(
     batch=stacked,
     lower=lambda b, a: b.cholesky(a),
     vjp=[_cholesky_vjp],
-    jvp=[_cholesky_jvp],
+    jvp=[cholesky_jvp],
 )
 
 # The upper factor is the conjugate transpose of the lower one of the conjugate transpose.
@@ -127,7 +127,7 @@ _upper_cholesky = Op(
     batch=stacked,
     lower=lambda b, a: b.cholesky(a, upper=True),
     vjp=[lambda g, out, a: dagger(_cholesky_vjp(dagger(g), dagger(out), a))],
-    jvp=[lambda t, out, a: dagger(_cholesky_jvp(dagger(t), dagger(out), a))],
+    jvp=[lambda t, out, a: dagger(cholesky_jvp(dagger(t), dagger(out), a))],
 )
 declare_cost(per_matrix(lambda m, n: n**3 / 3), _cholesky, _upper_cholesky)
 

@@ -75,32 +75,42 @@ def _to_triangle(pulled: Any, uplo: str) -> Any:
     return half(pulled + dagger(pulled), lower=uplo == "L")
 
 
-def _pull_h(g: Any, v: Any, uplo: str) -> Any:
+def pull_hermitian_values(g: Any, v: Any, uplo: str) -> Any:
+    """Return the adjoint of the triangle from that of the eigenvalues, with vectors ``v``."""
     return _to_triangle(times_columns(conjugated(v), g) @ transposed(v), uplo)
 
 
-def _push_h(t: Any, v: Any, uplo: str) -> Any:
+def push_hermitian_values(t: Any, v: Any, uplo: str) -> Any:
+    """Return the tangent of the eigenvalues, with vectors ``v``, from that of the triangle."""
     return sum(conjugated(v) * (mirrored(t, uplo == "L") @ v), axis=-2)
 
 
+def pull_hermitian_vectors(g: Any, v: Any, w: Any, uplo: str) -> Any:
+    """Return the adjoint of the triangle from that of the eigenvectors ``v``, of the values ``w``."""
+    turn = over(transposed(v) @ g, gaps(w, g, by_column=True))
+    return _to_triangle(conjugated(v) @ turn @ transposed(v), uplo)
+
+
+def push_hermitian_vectors(t: Any, v: Any, w: Any, uplo: str) -> Any:
+    """Return the tangent of the eigenvectors ``v``, of the values ``w``, from that of the triangle."""
+    moved = mirrored(t, uplo == "L")
+    return v @ over(dagger(v) @ moved @ v, gaps(w, moved, by_column=False))
+
+
 def _h_vectors_vjp(g: Any, out: Any, a: Any, packed: Any, uplo: str) -> Any:
-    w = _h_values(a, packed, uplo=uplo)
-    turn = over(transposed(out) @ g, gaps(w, g, by_column=True))
-    return _to_triangle(conjugated(out) @ turn @ transposed(out), uplo)
+    return pull_hermitian_vectors(g, out, _h_values(a, packed, uplo=uplo), uplo)
 
 
 def _h_vectors_jvp(t: Any, out: Any, a: Any, packed: Any, uplo: str) -> Any:
-    w = _h_values(a, packed, uplo=uplo)
-    moved = mirrored(t, uplo == "L")
-    return out @ over(dagger(out) @ moved @ out, gaps(w, moved, by_column=False))
+    return push_hermitian_vectors(t, out, _h_values(a, packed, uplo=uplo), uplo)
 
 
 _h_values: Op = _eigh.part(
     0,
     "eigenvalues",
     convert=np.real,
-    vjp=[lambda g, out, a, packed, uplo: _pull_h(g, _h_vectors(a, packed, uplo=uplo), uplo)],
-    jvp=[lambda t, out, a, packed, uplo: _push_h(t, _h_vectors(a, packed, uplo=uplo), uplo)],
+    vjp=[lambda g, out, a, packed, uplo: pull_hermitian_values(g, _h_vectors(a, packed, uplo=uplo), uplo)],
+    jvp=[lambda t, out, a, packed, uplo: push_hermitian_values(t, _h_vectors(a, packed, uplo=uplo), uplo)],
 )
 _h_vectors: Op = _eigh.part(1, "eigenvectors", vjp=[_h_vectors_vjp], jvp=[_h_vectors_jvp])
 
@@ -114,8 +124,8 @@ _eigvalsh = Op(
     name="eigvalsh",
     batch=stacked,
     lower=lambda b, a, uplo: b.linalg(f"eigvalsh_{_NAMES[uplo]}", a)[0],
-    vjp=[lambda g, out, a, uplo: _pull_h(g, _vectors_of(a, uplo), uplo)],
-    jvp=[lambda t, out, a, uplo: _push_h(t, _vectors_of(a, uplo), uplo)],
+    vjp=[lambda g, out, a, uplo: pull_hermitian_values(g, _vectors_of(a, uplo), uplo)],
+    jvp=[lambda t, out, a, uplo: push_hermitian_values(t, _vectors_of(a, uplo), uplo)],
 )
 declare_cost(per_matrix(lambda m, n: 4 * n**3 / 3), _eigvalsh)
 
@@ -217,25 +227,25 @@ def _inverse_of_basis(v: Any) -> Any:
     return inverted
 
 
-_basis_inv = inverse("inverse_of_basis", _inverse_of_basis)
+inverse_of_basis = inverse("inverse_of_basis", _inverse_of_basis)
 
 
 def _pull_values(g: Any, v: Any) -> Any:
-    return times_columns(transposed(_basis_inv(v)), g) @ transposed(v)
+    return times_columns(transposed(inverse_of_basis(v)), g) @ transposed(v)
 
 
 def _push_values(t: Any, v: Any) -> Any:
-    return sum(transposed(_basis_inv(v)) * (t @ v), axis=-2)
+    return sum(transposed(inverse_of_basis(v)) * (t @ v), axis=-2)
 
 
 def _vectors_vjp(g: Any, out: Any, a: Any, packed: Any) -> Any:
     free = g - conjugated(out) * sum(g * out, axis=-2, keepdims=True)
     turn = over(transposed(out) @ free, gaps(_values(a, packed), g, by_column=True))
-    return transposed(_basis_inv(out)) @ turn @ transposed(out)
+    return transposed(inverse_of_basis(out)) @ turn @ transposed(out)
 
 
 def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
-    moved = out @ over(_basis_inv(out) @ (t @ out), gaps(_values(a, packed), t, by_column=False))
+    moved = out @ over(inverse_of_basis(out) @ (t @ out), gaps(_values(a, packed), t, by_column=False))
     return moved - out * sum(conjugated(out) * moved, axis=-2, keepdims=True)
 
 

@@ -237,6 +237,24 @@ over: Op = Op(
 )
 
 
+# ---- functions of one matrix ---------------------------------------------------------------------
+
+
+def by_matrix(compute: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Return the function of stacks of matrices that calls this one for each, on plain arrays."""
+
+    def of_stacks(*operands: Any, **attrs: Any) -> Sequence[Any]:
+        stack = operands[0].shape[:-2]
+        found = [compute(*(x[i] for x in operands), **attrs) for i in np.ndindex(stack)]
+        parts = found or [compute(*(np.eye(*x.shape[-2:], dtype=x.dtype) for x in operands), **attrs)]
+        return [
+            np.array([one[k] for one in found], part.dtype).reshape(*stack, *np.shape(part))
+            for k, part in enumerate(map(np.asarray, parts[0]))
+        ]
+
+    return of_stacks
+
+
 # ---- several results in one array ----------------------------------------------------------------
 
 

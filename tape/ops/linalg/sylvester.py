@@ -1,4 +1,4 @@
-"""Sylvester's equation, and roots and logarithms of matrices, whose derivatives solve it."""
+"""Sylvester's equation, and roots, logarithms and signs of matrices, whose derivatives solve it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tape.inspect.costs import declare_cost, per_matrix
 from tape.ops.linalg.packing import stacked, transposed
 from tape.ops.structure.joining import concatenate
 
-__all__ = ["logm", "sqrtm", "sylvester"]
+__all__ = ["logm", "signm", "sqrtm", "sylvester"]
 
 
 def _sylvester_forward(a: Any, b: Any, q: Any) -> Any:
@@ -116,3 +116,22 @@ logm: Op = Op(
 )
 """The principal logarithm."""
 declare_cost(per_matrix(lambda m, n: 25 * n**3), sqrtm, logm)
+
+
+def _sign_vjp(g: Any, out: Any, a: Any) -> Any:
+    size, turned = transposed(out @ a), transposed(out)
+    pulled = sylvester(size, size, g)
+    return pulled - turned @ pulled @ turned
+
+
+def _sign_jvp(t: Any, out: Any, a: Any) -> Any:
+    size = out @ a
+    return sylvester(size, size, t - out @ t @ out)
+
+
+signm: Op = Op(lambda a: _of_each("signm", a), name="signm", batch=stacked, vjp=[_sign_vjp], jvp=[_sign_jvp])
+"""The sign; with ``n = out @ a`` a derivative along t solves ``n @ x + x @ n = t - out @ t @ out``.
+
+(Higham 2008, theorem 5.3.)
+"""
+declare_cost(per_matrix(lambda m, n: 60 * n**3), signm)

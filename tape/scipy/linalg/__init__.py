@@ -20,12 +20,16 @@ array([[0.5     , 0.333333],
 from scipy import linalg as _linalg
 
 from tape.numpy._names import names_of
+from tape.scipy.linalg._band_eigenvalues import *  # noqa: F403
 from tape.scipy.linalg._building import *  # noqa: F403
 from tape.scipy.linalg._eigenvalues import *  # noqa: F403
-from tape.scipy.linalg._equations import *  # noqa: F403
 from tape.scipy.linalg._factors import *  # noqa: F403
 from tape.scipy.linalg._functions import *  # noqa: F403
+from tape.scipy.linalg._matrix_equations import *  # noqa: F403
 from tape.scipy.linalg._refused import REFUSED
+from tape.scipy.linalg._structured import *  # noqa: F403
+from tape.scipy.linalg._subspaces import *  # noqa: F403
+from tape.scipy.linalg._systems import *  # noqa: F403
 
 globals().update(REFUSED)
 __getattr__, __dir__ = names_of(_linalg, globals())

@@ -1,18 +1,34 @@
-"""Operands of `tape.scipy.linalg`: arrays, lists with Vars, matrices of which one triangle is read."""
+"""Operands of `tape.scipy.linalg`: arrays, lists with Vars, matrices of which one triangle is read.
+
+And `or_scipy`, for functions that are SciPy's own without Vars.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.operands import as_operand
-from tape.numpy._conversion import array
+from tape.core.operands import as_operand, lift_all
+from tape.numpy._conversion import array, holds_vars
 from tape.ops.linalg.packing import dagger, half, transposed, triangle
 
-__all__ = ["as_array", "matrix", "mirrored", "operand", "read_triangle", "square"]
+__all__ = [
+    "as_array",
+    "has_vars",
+    "matrix",
+    "mirrored",
+    "number",
+    "operand",
+    "or_scipy",
+    "read_triangle",
+    "square",
+]
 
 
 def as_array(x: Any) -> Any:
@@ -45,6 +61,15 @@ def square(name: str, x: Any) -> Any:
     return x
 
 
+def number(name: str, key: str, x: Any) -> float | None:
+    """Return a tolerance as a plain number, or None; a Var would be a constant to derivatives."""
+    if isinstance(x, Handle):
+        raise errors.UnsupportedError(
+            f"{name}: {key} is a Var, by which nothing is differentiated. Give a number"
+        )
+    return None if x is None else float(x)
+
+
 def mirrored(x: Any, lower: bool) -> Any:
     """Return the Hermitian matrix of a triangle."""
     part = half(x, lower=bool(lower))
@@ -55,3 +80,32 @@ def read_triangle(x: Any, lower: bool) -> Any:
     """Return the symmetric matrix of a triangle; complex ones are not conjugated."""
     part = triangle(x, bool(lower), False)
     return part + transposed(triangle(x, bool(lower), True))
+
+
+def has_vars(*arguments: Any) -> bool:
+    """Return whether an argument is a Var, or a list or tuple that holds one.
+
+    While a program is recorded arrays are Vars too: it follows their changes.
+    """
+    return any(isinstance(x, Handle) or holds_vars(x) for x in arguments) or lift_all(arguments) is not None
+
+
+def or_scipy(recorded: Callable[..., Any]) -> Callable[..., Any]:
+    """Run the decorated function if there is a Var among the arguments, and SciPy's of that name otherwise.
+
+    For functions whose Vars need another way than SciPy's, of more memory or with less options. What SciPy
+    raises of its own is raised as an error of ours.
+    """
+    name = recorded.__name__
+    original = getattr(linalg, name)
+
+    @wraps(recorded)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if has_vars(*args, *kwargs.values()):
+            return recorded(*args, **kwargs)
+        try:
+            return original(*args, **kwargs)
+        except np.linalg.LinAlgError as error:
+            raise errors.SingularMatrixError(f"{name}: {error}. Check the matrix") from error
+
+    return call

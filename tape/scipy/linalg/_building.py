@@ -6,10 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from tape.errors import ShapeError
+from tape.errors import OptionError, ShapeError
 from tape.scipy.linalg._arrays import as_array, operand
 
-__all__ = ["block_diag", "circulant", "companion", "hankel", "khatri_rao", "toeplitz"]
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "diagsvd",
+    "fiedler",
+    "fiedler_companion",
+    "hankel",
+    "khatri_rao",
+    "leslie",
+    "toeplitz",
+]
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
@@ -196,6 +208,211 @@ def khatri_rao(a: Any, b: Any) -> Any:
         )
     product = a[..., :, None, :] * b[..., None, :, :]
     return product.reshape(*product.shape[:-3], a.shape[-2] * b.shape[-2], a.shape[-1])
+
+
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """Return the matrix that convolves vectors of n elements with another one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., m)``, of at least one element.
+    n : int
+        Number of columns.
+    mode : {"full", "valid", "same"}
+        Which part of the convolution: see `numpy.convolve`.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., k, n)``, where k is ``m + n - 1``, ``max(m, n) - min(m, n) + 1`` or ``max(m, n)``.
+
+    Raises
+    ------
+    OptionError
+        If n is not positive, or there is no such mode.
+    ShapeError
+        If there are no elements.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.scipy.linalg.convolution_matrix([1.0, 2.0], 2)
+    array([[1., 0.],
+           [2., 1.],
+           [0., 2.]])
+    """
+    a = _vector("convolution_matrix", a)
+    m = a.shape[-1]
+    if n <= 0:
+        raise OptionError(f"convolution_matrix: n={n!r}. It must be positive")
+    if mode not in ("full", "valid", "same"):
+        raise OptionError(f"convolution_matrix: mode={mode!r}. It must be 'full', 'valid' or 'same'")
+    if m == 0:
+        raise ShapeError("convolution_matrix: a has no elements. Give at least one")
+    extra = {"full": 0, "valid": 2 * (min(m, n) - 1), "same": min(m, n) - 1}[mode]
+    first = {"full": 0, "valid": min(m, n) - 1, "same": extra // 2}[mode]
+    offsets = np.arange(first, first + m + n - 1 - extra)[:, None] - np.arange(n)
+    return _picked(a, offsets)
+
+
+def diagsvd(s: Any, M: int, N: int) -> Any:
+    """Return the matrix of singular values, between the left and the right vectors.
+
+    Parameters
+    ----------
+    s : array_like or Var
+        ``(..., k)``.
+    M, N : int
+        The shape of the matrix; one of both must be k.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., M, N)``.
+
+    Raises
+    ------
+    ShapeError
+        If neither is k, or one is less.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.scipy.linalg.diagsvd([3.0, 2.0], 2, 3)
+    array([[3., 0., 0.],
+           [0., 2., 0.]])
+    """
+    s = _vector("diagsvd", s)
+    k = s.shape[-1]
+    if k != min(M, N):
+        raise ShapeError(f"diagsvd: {k} values for a matrix of shape {[M, N]}. Give {min(M, N)}")
+    is_diagonal = np.eye(M, N, dtype=bool)
+    return np.where(is_diagonal, s[..., np.minimum(np.arange(M), max(k - 1, 0))[:, None]], _zero(s))
+
+
+def fiedler(a: Any) -> Any:
+    """Return the matrix of absolute differences of numbers.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n)``; complex ones, too.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, n)``; of equal numbers the derivative is 0.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.scipy.linalg.fiedler([1.0, 4.0, 5.0])
+    array([[0., 3., 4.],
+           [3., 0., 1.],
+           [4., 1., 0.]])
+    """
+    a = _vector("fiedler", a)
+    if np.size(a) == 0:
+        return np.zeros((0,))
+    return np.abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a: Any) -> Any:
+    """Return the companion matrix of a polynomial that has five diagonals.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n)``: coefficients, highest power first; the first not 0.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n - 1, n - 1)``; of less than two coefficients, ``(..., 0)``.
+
+    Raises
+    ------
+    OptionError
+        If the first is a plain 0.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.scipy.linalg.fiedler_companion([2.0, 4.0, 6.0, 8.0])
+    array([[-2., -3.,  1.],
+           [ 1.,  0.,  0.],
+           [ 0., -4.,  0.]])
+    """
+    a = operand(_vector("fiedler_companion", a))
+    n = a.shape[-1] - 1
+    if n < 1:
+        return a[..., :0]
+    if type(a) is np.ndarray and np.any(a[..., 0] == 0):
+        raise OptionError("fiedler_companion: the leading coefficient is 0. Leave it out")
+    ratios = a[..., 1:] / a[..., :1]
+    source = np.full((n, n), -1)  # which ratio, -1 for none
+    even = np.arange(0, n - 1, 2)
+    source[even, even + 1] = even + 1
+    odd = np.arange(2, n, 2)
+    source[odd, odd - 1] = odd
+    source[0, 0] = 0
+    ones = np.zeros((n, n))
+    ones[np.arange(3, n, 2), np.arange(1, n - 2, 2)] = 1
+    ones[np.arange(0, n - 2, 2), np.arange(2, n, 2)] = 1
+    ones[1:2, 0] = 1
+    return np.where(source < 0, ones.astype(ratios.dtype), -ratios[..., np.maximum(source, 0)])
+
+
+def leslie(f: Any, s: Any) -> Any:
+    """Return the matrix of a population of age classes.
+
+    Parameters
+    ----------
+    f : array_like or Var
+        ``(..., n)``: how many descendants each class has, the first row.
+    s : array_like or Var
+        ``(..., n - 1)``: which share survives, below the diagonal; at least one.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, n)``.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths do not fit.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.scipy.linalg.leslie([0.5, 2.0], [0.25])
+    array([[0.5 , 2.  ],
+           [0.25, 0.  ]])
+    """
+    f, s = _vector("leslie", f), _vector("leslie", s)
+    n = f.shape[-1]
+    if s.shape[-1] != n - 1 or n < 2:
+        raise ShapeError(
+            f"leslie: f of shape {list(f.shape)} and s of shape {list(s.shape)}. s must have one less, and "
+            "at least one"
+        )
+    values = _joined(f, s)
+    source = np.full((n, n), -1)
+    source[0] = np.arange(n)
+    source[np.arange(1, n), np.arange(n - 1)] = n + np.arange(n - 1)
+    return np.where(source < 0, _zero(values), values[..., np.maximum(source, 0)])
+
+
+def _picked(values: Any, index: np.ndarray) -> Any:
+    """Return elements of the last axis by index, 0 where there are none."""
+    is_there = (index >= 0) & (index < values.shape[-1])
+    return np.where(is_there, values[..., np.where(is_there, index, 0)], _zero(values))
+
+
+def _zero(x: Any) -> Any:
+    return np.zeros((), x.dtype)
 
 
 def _vector(name: str, x: Any) -> Any:

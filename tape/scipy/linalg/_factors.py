@@ -11,8 +11,8 @@ from tape.errors import OptionError, ShapeError
 from tape.ops import linalg as ops
 from tape.ops.linalg.lu import order_of, packed_lu, pivots
 from tape.ops.linalg.packing import dagger, transposed, triangle
+from tape.ops.linalg.polar import unitary_factor
 from tape.scipy.linalg._arrays import matrix, operand, square
-from tape.scipy.linalg._functions import sqrtm
 
 __all__ = [
     "cho_factor",
@@ -304,7 +304,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     Parameters
     ----------
     a : array_like or Var
-        ``(..., m, n)``, of full rank: as many as the lesser of both.
+        ``(..., m, n)``, of full rank where derivatives are needed.
     side : {"right", "left"}
         On which side p is. On the right m must be at least n, on the left at most.
 
@@ -319,7 +319,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     ShapeError
         If p would be singular on that side.
     SingularMatrixError
-        If the rank is lower.
+        In a sweep, if the rank is lower.
 
     Examples
     --------
@@ -342,7 +342,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
             "derivative. Take the other side"
         )
     tall = a if side == "right" else dagger(a)
-    p = sqrtm(dagger(tall) @ tall)
+    u = unitary_factor(tall)
+    p = dagger(u) @ tall
     p = (p + dagger(p)) / 2
-    u = dagger(ops.solve(p, dagger(tall)))
     return (u, p) if side == "right" else (dagger(u), p)

@@ -15,24 +15,12 @@ from tape.numpy._conversion import holds_vars
 __all__ = ["REFUSED"]
 
 _NAMES = """
-cdf2rdf cossin eig_banded eigh_tridiagonal eigvals_banded eigvalsh_tridiagonal expm_cond funm hessenberg
-interpolative ldl null_space ordqz orth orthogonal_procrustes qr_delete qr_insert qr_multiply qr_update
-qz rq rsf2csf schur signm solve_circulant solve_continuous_are solve_discrete_are subspace_angles
+cdf2rdf cossin hessenberg
+interpolative ldl ordqz qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur
+solve_continuous_are solve_discrete_are
 """
 
-_ADVICE = {
-    "null_space": "Its basis is not unique. Use functions of the singular values, or pinv",
-    "orth": "Its basis is not unique. Use qr, or functions of the projection a @ pinv(a)",
-    "schur": "The form is not unique. Use eigvals, or expm, logm and sqrtm, which have rules",
-    "eigh_tridiagonal": "Use eigh of the whole matrix",
-    "eigvalsh_tridiagonal": "Use eigvalsh of the whole matrix",
-    "eig_banded": "Use eigh of the whole matrix",
-    "eigvals_banded": "Use eigvalsh of the whole matrix",
-    "orthogonal_procrustes": "Use polar of b.T @ a, or svd",
-    "rq": "Use qr of the transposed matrix with its rows turned round",
-    "solve_circulant": "Use solve of circulant(c), or np.fft",
-    "ldl": "Use cholesky, or lu",
-}
+_ADVICE: dict[str, str] = {}
 
 
 def _refusing(name: str) -> Callable[..., Any]:

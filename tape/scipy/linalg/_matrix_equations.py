@@ -1,0 +1,107 @@
+"""Matrix equations: Sylvester's and Lyapunov's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OptionError, ShapeError
+from tape.ops import linalg as ops
+from tape.ops.linalg.packing import dagger
+from tape.ops.linalg.sylvester import sylvester
+from tape.scipy.linalg._arrays import matrix, square
+
+__all__ = ["solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester"]
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """Solve ``a @ x + x @ b = q`` for x.
+
+    Parameters
+    ----------
+    a, b, q : array_like or Var
+        ``(..., m, m)``, ``(..., n, n)`` and ``(..., m, n)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., m, n)``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit.
+    SingularMatrixError
+        If there is no unique solution.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.scipy.linalg.solve_sylvester(np.eye(2), np.eye(1), np.ones((2, 1)))
+    array([[0.5],
+           [0.5]])
+    """
+    a, b, q = square("solve_sylvester", a), square("solve_sylvester", b), matrix("solve_sylvester", q)
+    if q.shape[-2:] != (a.shape[-1], b.shape[-1]):
+        raise ShapeError(
+            f"solve_sylvester: q of shape {list(q.shape)} does not fit a of shape {list(a.shape)} and b of "
+            f"shape {list(b.shape)}. It must be {[a.shape[-1], b.shape[-1]]}"
+        )
+    return sylvester(a, b, q)
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """Solve ``a @ x + x @ a.conj().T = q`` for x: see `solve_sylvester`."""
+    a = square("solve_continuous_lyapunov", a)
+    return solve_sylvester(a, dagger(a), q)
+
+
+solve_lyapunov = solve_continuous_lyapunov
+
+
+def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
+    """Solve ``a @ x @ a.conj().T - x + q = 0`` for x.
+
+    Parameters
+    ----------
+    a, q : array_like or Var
+        ``(n, n)``.
+    method : {"direct", "bilinear"}, optional
+        By one system of ``n**2`` equations, the way up to n = 9; or by a continuous equation.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(n, n)``.
+
+    Raises
+    ------
+    OptionError
+        If there is no such method.
+    ShapeError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.scipy.linalg.solve_discrete_lyapunov(np.array([[0.5]]), np.array([[3.0]]))
+    array([[4.]])
+    """
+    a, q = square("solve_discrete_lyapunov", a), square("solve_discrete_lyapunov", q)
+    n = a.shape[-1]
+    if method not in (None, "direct", "bilinear"):
+        raise OptionError(f"solve_discrete_lyapunov: method={method!r}. It must be 'direct' or 'bilinear'")
+    if a.shape != q.shape or np.ndim(a) != 2:
+        raise ShapeError(
+            f"solve_discrete_lyapunov: shapes {list(a.shape)} and {list(q.shape)}. Give two (n, n)"
+        )
+    dtype = np.result_type(a)
+    eye = np.eye(n, dtype=dtype)
+    if method == "direct" or (method is None and n < 10):
+        system = np.eye(n * n, dtype=dtype) - np.kron(a, np.conj(a))
+        return ops.solve(system, q.reshape(n * n)).reshape(n, n)
+    turned = dagger(a)
+    inverse = ops.inv(turned + eye)
+    b = dagger((turned - eye) @ inverse)
+    return solve_continuous_lyapunov(b, -2 * (ops.solve(a + eye, q) @ inverse))
