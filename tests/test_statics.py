@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, tree
-from tape.program import compiled as compiling
+from tape.program import kinds
 from tape.program.calls.shortcuts import taker
 from tape.program.calls.statics import Form, key_of
 from tests.tiers import rounds
@@ -349,7 +349,7 @@ def test_static_list_that_the_function_changes_is_seen_in_the_next_call():
 
 
 def test_kinds_of_arguments_are_limited_with_a_warning(monkeypatch):
-    monkeypatch.setattr(compiling, "_MAX_KINDS", 5)
+    monkeypatch.setattr(kinds, "_MAX_KINDS", 5)
     compiled = tape.compile(lambda x, n: x * len(range(n)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

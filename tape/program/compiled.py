@@ -1,47 +1,39 @@
 """`compile`: records a function once for each kind of arguments, and then runs it as a program.
 
-This file finds the program for a call: a specialisation for the structure, shapes and dtypes of the
-arguments, and in it a path for each way in which the function branches.
+This file finds the program for a call: a specialisation for the kind of arguments, one of
+`tape.program.kinds`, and in it a path for each way in which the function branches.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, overload
 
-import numpy as np
-
 from tape import errors, tree
 from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
 from tape.program.calls.calling import unshared
-from tape.program.calls.integers import Integers, covers
-from tape.program.calls.names import Binding, Bindings
+from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
-from tape.program.calls.statics import Form, is_stable
 from tape.program.drawing import Drawing
 from tape.program.growth import Growth
+from tape.program.kinds import Kinds
 from tape.program.native.code import is_available
 from tape.program.program import Program
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Outcome
-from tape.program.record.recording import is_dynamic, native, record
+from tape.program.record.recording import native, record
 from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
+from tape.program.specialise import Key, Path, Specialisation
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
-_MAX_KINDS = 1024
-"""Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
-
-_FORMER = 3
-"""Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
+_MAX_BEGINNINGS = 1024
+"""Number of beginnings of paths that calls are counted for, while they wait for a program."""
 
 _MOST_INT_PATHS = 16
 """Number of paths from which on ints that paths depend on are static."""
@@ -201,15 +193,10 @@ class Compiled:
         self._name = name_of(f)
         self._donate = donate
         self._max_paths = max_paths
-        self._specialisations: dict[Any, Specialisation] = {}
-        self._former: dict[Any, deque[Specialisation]] = {}  # for other bindings of names
-        self._rebindings = 0
-        self._integers = Integers()
         self._growth = Growth(self._name)
+        self._kinds = Kinds(self._name, donate, max_paths, self._growth)
         self._latest: Specialisation | None = None
         self._drawing: Drawing | None = None  # if it draws random numbers: all calls go there
-        # Held while the tables change, not while a function is recorded: it may start threads that call it.
-        self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of the function."""
@@ -242,12 +229,12 @@ class Compiled:
     @property
     def programs(self) -> dict[Key, Program]:
         """All programs, by kind of arguments and path."""
-        with self._lock:
+        with self._kinds.lock:
             if self._drawing is not None:
                 return self._drawing.inner.programs
             return {
                 Key(self._name, known.form, known.signatures, path.outcomes): path.program
-                for known in self._specialisations.values()
+                for known in self._kinds.all()
                 for path in known.paths
             }
 
@@ -302,11 +289,11 @@ class Compiled:
 
     def _draws(self) -> Drawing:
         """Make this a function that draws: from a generator among its arguments, or from one closed over."""
-        with self._lock:
+        with self._kinds.lock:
             if self._drawing is None:
                 self._drawing = Drawing(self._f, lambda f: _OfStates(f, self._donate, self._max_paths))
             self._latest = None  # so that calls do not pass by it
-            self._specialisations.clear()
+            self._kinds.clear()
             return self._drawing
 
     def _recordable(self, *args: Any, **kwargs: Any) -> Any:
@@ -339,12 +326,12 @@ class Compiled:
                         return self._f(*args, **kwargs)
                     if isinstance(leaf, Source):
                         raise Undeclared(leaf)
-                form = self._form(structure, everything)
+                form = self._kinds.form(structure, everything)
                 leaves = dynamic_leaves(form, everything)
-            known = self._specialised(form, leaves, args)
+            known = self._kinds.of(form, leaves, args)
             leaves = tuple([native(leaf) for leaf in leaves])
         if known is not None and (changed := known.rebound()) is not None:
-            known = self._bound_anew(known, changed)
+            known = self._kinds.bound_anew(known, changed)
         if known is None:
             return self._f(*args, **kwargs)
         if not known.paths:
@@ -388,7 +375,7 @@ class Compiled:
             except Rerun:
                 return self._f(*args, **kwargs)
             if not isinstance(out, Flip):
-                with self._lock:
+                with self._kinds.lock:
                     known.use(path)
                 return path.restore(out)
             flip = out
@@ -413,10 +400,10 @@ class Compiled:
             return self._f(*args, **kwargs)
         calls = known.waiting.get(begin)
         if calls is None:
-            if len(known.waiting) >= _MAX_KINDS:
+            if len(known.waiting) >= _MAX_BEGINNINGS:
                 known.waiting.clear()
             calls = known.waiting[begin] = 0
-            self._growth.want([*self._specialisations.values()])
+            self._growth.want(self._kinds.all())
         if not (is_due or known.paths or self._growth.is_due(calls)):
             known.waiting[begin] = calls + 1
             return self._f(*args, **kwargs)
@@ -462,116 +449,33 @@ class Compiled:
         names = Bindings(self._f, known.form.fixed.values())
         if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
             return path.restore(leaves)
-        with self._lock:
+        with self._kinds.lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 self._growth.kinds += not known.paths
                 known.use(path, names)
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
             self._latest = known
-            self._drop_covered(known)
+            self._kinds.drop_covered(known)
         return path.restore(leaves)
-
-    def _drop_covered(self, known: Specialisation) -> None:
-        """Drop the programs for single ints that one for all of them makes superfluous."""
-        if known.form.ints:
-            for key, other in [*self._specialisations.items()]:
-                if covers(known.form, other.form):
-                    del self._specialisations[key]
-                    self._growth.drop(kinds=bool(other.paths), wanted=len(other.waiting))
 
     def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
         """Make ints static that were data in this specialisation, which is not used any more."""
-        self._integers.keep_static(known.form, ints)
-        with self._lock:
+        with self._kinds.lock:
             if self._latest is known:
                 self._latest = None
-            if self._specialisations.pop((known.form, known.signatures), None) is not None:
-                self._growth.drop(kinds=bool(known.paths), wanted=len(known.waiting))
+        self._kinds.keep_static(known, ints)
 
     def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a call whose ints, being data, may be the reason of an error."""
         ints = known.form.ints
-        self._integers.keep_static(known.form, ints)
+        self._kinds.integers.keep_static(known.form, ints)
         try:
             out = self._found(None, args, kwargs, is_due=True)
         except Exception:  # they are not
-            self._integers.make_data(known.form, ints)
+            self._kinds.integers.make_data(known.form, ints)
             raise
         self._keep_static(known, ints)
         return out
-
-    def _form(self, structure: Any, leaves: Sequence[Any]) -> Form:
-        """Return the form of arguments."""
-        fixed = {}
-        for k, leaf in enumerate(leaves):
-            if is_dynamic(leaf):
-                continue
-            if is_stable(leaf):
-                fixed[k] = static_leaf(leaf)
-            else:
-                static_leaf(leaf)
-                place = tree.names(structure, "(args, kwargs)")[k]
-                raise errors.UnsupportedError(
-                    f"{self._name}: {place} is {errors.describe(leaf)}, of {type(leaf)}, which is no array "
-                    "and cannot be hashed. Make it hashable, or close over it"
-                )
-        return self._integers.form_of(Form(structure, fixed))
-
-    def _specialised(self, form: Form, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation | None:
-        """Return the specialisation for arguments, new if necessary; None if there are too many."""
-        signatures = tuple([signature_of(leaf) for leaf in leaves])
-        known = self._specialisations.get((form, signatures))
-        if known is not None:
-            return known
-        if len(self._specialisations) >= _MAX_KINDS:
-            self._growth.warn_of_kinds(form, _MAX_KINDS)
-            return None
-        donated = self._donated_leaves(form, args) if self._donate else frozenset()
-        new = Specialisation(form, signatures, donated)
-        with self._lock:
-            return self._specialisations.setdefault((form, signatures), new)
-
-    def _bound_anew(self, old: Specialisation, changed: Binding) -> Specialisation | None:
-        """Return a specialisation for these arguments and the present bindings; None if there are too many.
-
-        A few for other bindings are kept, as they may come back.
-        """
-        key = old.form, old.signatures
-        former = self._former.setdefault(key, deque(maxlen=_FORMER))
-        for known in former:
-            if known.rebound() is None:
-                break
-        else:
-            self._rebindings += 1
-            if self._rebindings > self._max_paths:
-                self._growth.warn_of_names(changed, self._max_paths)
-                return None
-            known = Specialisation(old.form, old.signatures, old.donated)
-        with self._lock:
-            if known in former:
-                former.remove(known)
-            former.append(old)
-            self._specialisations[key] = known
-        return known
-
-    # ---- donated arrays --------------------------------------------------------------------------
-
-    def _donated_leaves(self, form: Form, args: tuple[Any, ...]) -> frozenset[int]:
-        """Return the dynamic leaves that are arrays of donated arguments."""
-        if max(self._donate) >= len(args):
-            raise errors.OptionError(
-                f"{self._name} was called with {len(args)} positional arguments, and donates argument "
-                f"{max(self._donate)}, counted from 0. Pass it by position"
-            )
-        places = [(position, leaf) for position, arg in enumerate(args) for leaf in tree.flatten(arg)[0]]
-        dynamic = [place for k, place in enumerate(places) if k not in form.fixed]
-        return frozenset(
-            [
-                number
-                for number, (position, leaf) in enumerate(dynamic)
-                if position in self._donate and type(leaf) is np.ndarray
-            ]
-        )
 
 
 class _OfStates(Compiled):
