@@ -15,15 +15,15 @@ from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
 airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition beta_by_parameters betainc betaincc
-betainccinv betaincinv btdtria btdtrib certificate eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph
-ellipj_sn elliprd eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi
-eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr
-gdtrc gdtria gdtrib gdtrix hashing_order histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis
-iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linear_sum_assignment linprog linspace
-log_wright_bessel logm lpmv lsq_linear lu_order lu_pivots nbdtr nbdtrc nbdtri nnls nrdtrimn nrdtrisd
-of_full_rank packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp radian sampled_product shichi_chi
-shichi_shi sici_ci sici_si solve_banded solve_bands sparse_product spherical_in spherical_jn spherical_kn
-spherical_yn spline_filter spsolve sqrtm student_by_df sylvester voigt_profile vonmises_ppf wright_bessel
+betainccinv betaincinv btdtria btdtrib eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn
+elliprd eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi
+exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria
+gdtrib gdtrix hashing_order histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis iti0k0_ii0
+iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw linear_sum_assignment linspace log_wright_bessel logm lpmv
+lu_order lu_pivots nbdtr nbdtrc nbdtri nrdtrimn nrdtrisd of_full_rank packed_lu pbdv_d pbdv_dp pbvv_v
+pbvv_vp pbwa_w pbwa_wp radian sampled_product shichi_chi shichi_shi sici_ci sici_si solve_banded
+solve_bands sparse_product spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve
+sqrtm student_by_df sylvester voigt_profile vonmises_ppf wright_bessel
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""
