@@ -3,8 +3,8 @@
 `norm`, `t`, `gamma`, `beta`, `chi2`, `expon`, `lognorm`, `laplace`, `logistic`, `uniform`, `cauchy`,
 `weibull_min`, `pareto`, `truncnorm`, `vonmises`; `poisson`, `binom`, `nbinom`, `geom`, `bernoulli`;
 `multivariate_normal`, `multivariate_t`, `dirichlet`, `multinomial`, `wishart`. Their methods have SciPy's
-names, arguments and values: densities, probabilities, quantiles, moments, entropies. What draws, fits or
-integrates, and all other names, are SciPy's own, for plain numbers.
+names, arguments and values: densities, probabilities, quantiles, moments, entropies. `gaussian_kde` estimates
+densities. What draws, fits or integrates, and all other names, are SciPy's own, for plain numbers.
 
 Examples
 --------
@@ -38,6 +38,7 @@ from tape.scipy.stats._continuous import (
     WeibullMin,
 )
 from tape.scipy.stats._discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
+from tape.scipy.stats._kde import gaussian_kde as gaussian_kde
 from tape.scipy.stats._multivariate import (
     Dirichlet,
     Multinomial,
