@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,13 @@ ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "examples"))  # a script finds its neighbours; so must one that is imported
 
 NAMES = [
-    "bayesian_regression", "gaussian_process", "heat_source", "kalman", "neural_ode", "option_greeks", "pinn",
-    "variational",
+    "bayesian_regression", "bundle_adjustment", "gaussian_process", "heat_source", "hidden_markov", "kalman",
+    "neural_ode", "option_greeks", "pinn", "variational",
 ]  # fmt: skip
-bayesian_regression, gaussian_process, heat_source, kalman, neural_ode, option_greeks, pinn, variational = (
-    import_module(f"examples.{name}") for name in NAMES
-)
+(
+    bayesian_regression, bundle_adjustment, gaussian_process, heat_source, hidden_markov, kalman, neural_ode,
+    option_greeks, pinn, variational,
+) = (import_module(f"examples.{name}") for name in NAMES)  # fmt: skip
 
 
 def the_posterior_is_the_one_of_the_closed_form():
@@ -125,6 +127,58 @@ def the_bound_is_the_largest_one():
     assert bounds[-500:].mean() == pytest.approx(bound(params), abs=0.05)
 
 
+def the_quiet_and_the_restless_earth_are_those_of_the_book():
+    """Zucchini, MacDonald and Langrock, "Hidden Markov Models for Time Series", 2016, section 3."""
+    found = hidden_markov.fit(2)
+    assert -found.fun == pytest.approx(-342.3183, abs=1e-4)
+    np.testing.assert_allclose(np.exp(found.x["log_rates"]), [15.472, 26.125], atol=1e-3)
+    changes = np.exp(hidden_markov.parts(found.x)[1])
+    np.testing.assert_allclose(changes, [[0.934, 0.066], [0.1285, 0.8715]], atol=1e-4)
+    found = hidden_markov.fit(3)
+    assert -found.fun == pytest.approx(-329.4603, abs=1e-4)
+    np.testing.assert_allclose(np.exp(found.x["log_rates"]), [13.146, 19.721, 29.714], atol=1e-3)
+
+
+def test_the_forward_algorithm_sums_over_all_paths():
+    """Beside brute force, and so its gradient, the posterior of the states."""
+    rng, years, states = np.random.default_rng(0), 5, 3
+    first, changes = rng.dirichlet(np.ones(states)), rng.dirichlet(np.ones(states), states)
+    emissions = rng.uniform(0.1, 1, (years, states))
+    total, passing = 0.0, np.zeros((years, states))
+    for path in product(range(states), repeat=years):
+        steps = [changes[pair] for pair in pairwise(path)]
+        weight = first[path[0]] * np.prod(steps) * np.prod(emissions[np.arange(years), path])
+        total += weight
+        passing[np.arange(years), path] += weight
+    logs = [np.log(part) for part in (first, changes, emissions)]
+    value, slope = tape.value_and_grad(hidden_markov.log_likelihood, argnums=2)(*logs)
+    assert value == pytest.approx(np.log(total), rel=1e-13)
+    np.testing.assert_allclose(slope, passing / total, rtol=1e-12)
+
+
+def the_scene_is_found_to_the_noise():
+    """What is left of the squared errors is distributed as chi squared with a known number of degrees."""
+    made = bundle_adjustment.scene()
+    found = bundle_adjustment.fit(made)
+    expected = bundle_adjustment.expected_error(made)
+    freedom = made.pixels.size * expected**2
+    assert 2 * found.cost == pytest.approx(freedom, abs=3 * np.sqrt(2 * freedom))
+    truth = bundle_adjustment.unknowns_of(made)
+    sizes = [np.linalg.norm(points - points.mean(0)) for points in (truth["points"], found.x["points"])]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.1)  # nearly the scale of the start: nobody knows it
+    assert found.nfev < 20
+
+
+def test_the_sparse_jacobian_of_a_scene_is_the_dense_one():
+    made = bundle_adjustment.scene(cameras=4, points=7)
+    truth = bundle_adjustment.unknowns_of(made)
+    sparse = tape.sparse_jacobian(bundle_adjustment.errors)(truth, made)
+    dense = tape.jacobian(bundle_adjustment.errors)(truth, made)
+    wanted = np.concatenate([dense[key].reshape(made.pixels.size, -1) for key in truth], axis=1)
+    np.testing.assert_allclose(sparse.toarray(), wanted, rtol=1e-11, atol=1e-9)
+    assert sparse.nnz <= made.pixels.size * 9
+
+
 FITTED = {
     "kalman": the_variances_of_the_nile_are_those_of_the_book,
     "heat_source": the_rod_is_found,
@@ -133,6 +187,8 @@ FITTED = {
     "neural_ode": the_swing_is_learned,
     "gaussian_process": the_likelihood_of_the_process_is_that_of_scikit_learn,
     "bayesian_regression": the_posterior_is_the_one_of_the_closed_form,
+    "hidden_markov": the_quiet_and_the_restless_earth_are_those_of_the_book,
+    "bundle_adjustment": the_scene_is_found_to_the_noise,
 }
 
 
@@ -150,6 +206,8 @@ def test_figures_are_printed_and_the_picture_is_written(name, capsys, tmp_path):
         "kalman": ["15099", "-632.5"],
         "option_greeks": ["7.171279", "5.785155"],
         "gaussian_process": ["1.9540", "-16.929134"],
+        "hidden_markov": ["-342.3183", "13.146 19.721 29.714"],
+        "bundle_adjustment": ["720 errors of 222 unknowns", "0.416 expected"],
         "heat_source": ["truth 1.000 1.000 0.900 0.300"],
     }
     for figure in figures.get(name, []):

@@ -53,15 +53,15 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
         raise errors.ShapeError(
             f"linear_sum_assignment: the costs are {errors.describe(cost)}. They must be a matrix"
         )
-    rows, columns = _assign(cost, maximize=bool(maximize))
-    return rows, columns
+    found = _assign(cost, maximize=bool(maximize))
+    return found[0], found[1]
 
 
-def _forward(cost: Any, *, maximize: bool) -> tuple[np.ndarray, np.ndarray]:
+def _forward(cost: Any, *, maximize: bool) -> np.ndarray:
     from scipy import optimize
 
     try:
-        return optimize.linear_sum_assignment(cost, maximize)
+        return np.stack(optimize.linear_sum_assignment(cost, maximize))
     except ValueError as error:
         raise errors.OptionError(
             f"linear_sum_assignment: {str(error).rstrip('.')}. Replace NaN by large costs, and so "

@@ -77,6 +77,7 @@ def linprog(
     c = operand(c)
     A_ub, b_ub, A_eq, b_eq = (None if one is None else _matrix(one) for one in (A_ub, b_ub, A_eq, b_eq))
     size = int(np.size(c))
+    _refuse_complex("linprog", c, A_ub, b_ub, A_eq, b_eq)
 
     def run(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any) -> Reached:
         calls = Calls()
@@ -185,6 +186,7 @@ def lsq_linear(
     options = (tol, lsmr_tol, max_iter, lsmr_maxiter)
     refuse_vars("lsq_linear", options)
     A, b, bounds = _matrix(A), operand(b), as_tree(bounds)
+    _refuse_complex("lsq_linear", A, b)
     if isinstance(bounds, Sides):
         bounds = (bounds.low, bounds.high)
 
@@ -251,6 +253,7 @@ def nnls(A: Any, b: Any, *, maxiter: int | None = None, **options: Any) -> tuple
     from scipy import optimize
 
     A, b = _matrix(A), operand(b)
+    _refuse_complex("nnls", A, b)
 
     def run(A: Any, b: Any) -> Reached:
         calls = Calls()
@@ -279,6 +282,12 @@ def _least_squares(what: str, run: Any, sides: Any, given: tuple[Any, ...]) -> M
 def _matrix(x: Any) -> Any:
     """Return an argument as an array, a Var, or the sparse array or operator that it is."""
     return x if hasattr(x, "toarray") or hasattr(x, "rmatvec") else operand(x)
+
+
+def _refuse_complex(what: str, *arguments: Any) -> None:
+    for x in arguments if has_vars(*arguments) else ():
+        if getattr(x, "dtype", np.dtype(float)).kind == "c":
+            raise errors.DTypeError(f"{what}: {errors.describe(x)} is complex. Pass real numbers")
 
 
 def _dense(x: Any) -> Any:

@@ -3,8 +3,8 @@
 `norm`, `t`, `gamma`, `beta`, `chi2`, `expon`, `lognorm`, `laplace`, `logistic`, `uniform`, `cauchy`,
 `weibull_min`, `pareto`, `truncnorm`, `vonmises`; `poisson`, `binom`, `nbinom`, `geom`, `bernoulli`;
 `multivariate_normal`, `multivariate_t`, `dirichlet`, `multinomial`, `wishart`. Their methods have SciPy's
-names, arguments and values: densities, probabilities, quantiles, moments, entropies. What draws, fits or
-integrates, and all other names, are SciPy's own, for plain numbers.
+names, arguments and values: densities, probabilities, quantiles, moments, entropies. `gaussian_kde` estimates
+densities. What draws, fits or integrates, and all other names, are SciPy's own, for plain numbers.
 
 Examples
 --------
@@ -32,7 +32,12 @@ from tape.scipy.stats._elementary import (
     Uniform,
     WeibullMin,
 )
+<<<<<<< HEAD
 from tape.scipy.stats._gamma_family import Beta, ChiSquared, Gamma, StudentT
+=======
+from tape.scipy.stats._discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
+from tape.scipy.stats._kde import gaussian_kde as gaussian_kde
+>>>>>>> optimize
 from tape.scipy.stats._multivariate import (
     Dirichlet,
     Multinomial,
