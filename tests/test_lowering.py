@@ -27,7 +27,9 @@ spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve sqrtm 
 unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
 """
 _SPECIAL_IN_PYTHON = """
-airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin besselpoly elliprf
+airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin beta_density_mixture
+beta_mixture besselpoly chndtr chndtridf chndtrinc chndtrix elliprf gamma_density_mixture gamma_mixture ncfdtr
+ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit student_mean
 elliprg elliprj elliptic_integral it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0 itairy_ant itairy_apt
 itairy_bnt itairy_bpt kelvin_be kelvin_bep kelvin_ke kelvin_kep lmbda_slopes lmbda_values lqmn_slopes
 lqmn_values lqn_slopes lqn_values modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtrik nbdtrin

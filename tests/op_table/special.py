@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import airy
+from scipy import special
+from scipy.optimize import brentq
 
 from tests import naive
 from tests.op_table.case import (
@@ -154,7 +155,38 @@ def airy_integral(k: int) -> Any:
         if ns is not naive:
             return ns.special.itairy(x)[k]
         sign = 1 if k < 2 else -1
-        return np.sum(airy(sign * x[..., None] * (points + 1) / 2)[2 * (k % 2)] * weights, axis=-1) * x / 2
+        return (
+            np.sum(special.airy(sign * x[..., None] * (points + 1) / 2)[2 * (k % 2)] * weights, axis=-1)
+            * x
+            / 2
+        )
+
+    return call
+
+
+FOUND: dict[str, tuple[int, tuple[float, ...]]] = {
+    "chndtridf": (1, (3.5, 0.3, 2.0)), "chndtrinc": (2, (3.5, 2.0, 0.5)),
+    "ncfdtridfn": (0, (0.3, 3.5, 0.5, 0.3)), "ncfdtridfd": (1, (3.5, 0.3, 2.0, 1.0)),
+    "ncfdtrinc": (2, (2.0, 2.5, 0.5, 3.5)), "nctdtridf": (0, (0.83, 0.2, 2.0)),
+    "nctdtrinc": (1, (2.5, 0.5, 0.7)),
+}  # fmt: skip
+"""Functions that SciPy computes with five digits or more, the place of the probability, and operands."""
+
+
+def found_from_a_probability(name: str, place: int, centers: tuple[float, ...]) -> Any:
+    """Such a function around these operands; the oracle is a root of the distribution function."""
+    function = getattr(special, name[:6])
+
+    def call(ns: Any, *changes: Any) -> Any:
+        args = [center + change / 32 for center, change in zip(centers, changes, strict=True)]
+        if ns is not naive:
+            return getattr(ns.special, name)(*args)
+        near = float(getattr(special, name)(*args))
+
+        def error(x: float) -> float:
+            return float(function(*args[:place], x, *args[place + 1 :]) - args[place])
+
+        return np.float64(brentq(error, near * 0.999, near * 1.001, xtol=1e-15, rtol=9e-16))
 
     return call
 
@@ -190,6 +222,16 @@ CASES = [
     *cases("lambertw", [((),), ((2, 3),)], (positive,)),
     *cases("besselpoly", [((),), ((2, 3),)], (positive,), after=(1.5, 2.5)),
     *cases("tklmbda", [((),), ((2, 3),)], (real,), after=(0.4,)),
+    *cases("chndtr", [((2,), (), (1,))], (positive, past_one, positive)),
+    *cases("chndtrix", [((2,), (), (1,))], (middle, past_one, positive)),
+    *cases("ncfdtr", [((2,), (), (1,), (2,))], (past_one, past_one, positive, positive)),
+    *cases("ncfdtri", [((), (), (), (2,))], (past_one, past_one, positive, middle)),
+    *cases("nctdtr", [((2,), (), (1,))], (past_one, unit, real)),
+    *cases("nctdtrit", [((), (), (2,))], (past_one, unit, middle)),
+    *(
+        Case(f"special.{op}", found_from_a_probability(op, place, centers), *(real() for _ in centers))
+        for op, (place, centers) in FOUND.items()
+    ),
     *cases("elliprj", [((2, 1), (3,), (2, 3), (3,))], (positive,) * 4),
     *(Case(f"special.itairy {k}", airy_integral(k), real(3)) for k in range(4)),
     *(Case(f"special.airye complex {k}", of_several("airye", k), off_axes(3)) for k in range(4)),

@@ -42,6 +42,8 @@ from tape.ops.special.kolmogorov import *  # noqa: F403
 from tape.ops.special.kolmogorov import __all__ as _kolmogorov
 from tape.ops.special.losses import *  # noqa: F403
 from tape.ops.special.losses import __all__ as _losses
+from tape.ops.special.noncentral import *  # noqa: F403
+from tape.ops.special.noncentral import __all__ as _noncentral
 from tape.ops.special.normal import *  # noqa: F403
 from tape.ops.special.normal import __all__ as _normal
 from tape.ops.special.orthogonal import *  # noqa: F403
@@ -90,6 +92,7 @@ __all__ = [
     *_carlson,
     *_kolmogorov,
     *_several,
+    *_noncentral,
     *_spherical,
 ]
 

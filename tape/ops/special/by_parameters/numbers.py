@@ -113,14 +113,14 @@ def fill(out: Array, is_there: Array, function: Callable[..., Array], *arrays: A
         out[is_there] = function(*(array[is_there] for array in arrays))
 
 
-def in_blocks(function: Callable[..., Array], *operands: Any) -> Array:
+def in_blocks(function: Callable[..., Array], *operands: Any, size: int = _BLOCK) -> Array:
     """Broadcast operands, and compute a function of vectors block by block, without warnings."""
     arrays = np.broadcast_arrays(*(np.asarray(operand, np.float64) for operand in operands))
     flat = [array.ravel() for array in arrays]
     out = np.empty(flat[0].shape)
     with np.errstate(all="ignore"):
-        for start in range(0, len(out), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, len(out), size):
+            part = slice(start, start + size)
             out[part] = function(*(array[part] for array in flat))
     return out.reshape(arrays[0].shape)
 
