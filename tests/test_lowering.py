@@ -14,17 +14,20 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition beta_by_parameters betainc betaincc
-betainccinv betaincinv btdtria btdtrib cholesky_of_bands eig eig_like eigvals ellipj_cn ellipj_dn
-ellipj_ph ellipj_sn elliprd eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi
-eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr
-gdtrc gdtria gdtrib gdtrix hashing_order histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis
-iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw leading_vectors linspace log_wright_bessel logm lpmv
-lu_order lu_pivots nbdtr nbdtrc nbdtri nonzero_spectrum nrdtrimn nrdtrisd null_basis of_full_rank
-packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor radian range_basis sampled_product
-shichi_chi shichi_shi sici_ci sici_si signm solve_banded solve_bands sparse_product spherical_in
-spherical_jn spherical_kn spherical_yn spline_filter spsolve sqrtm student_by_df sylvester unitary_factor
-vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
+airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition balance balance_order beta_by_parameters
+betainc betaincc betainccinv betaincinv btdtria btdtrib cholesky_of_bands complex_schur
+continuous_riccati discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals
+eigvals_of_bands ellipj_cn ellipj_dn ellipj_ph ellipj_sn elliprd eval_gegenbauer eval_genlaguerre
+eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd
+fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix hashing_order hessenberg
+histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0
+lambertw ldl ldl_order leading_vectors linspace log_wright_bessel logm lpmv lu_order lu_pivots nbdtr
+nbdtrc nbdtri negligible_beside nonzero_spectrum nrdtrimn nrdtrisd null_basis of_full_rank packed_lu
+pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor qr_delete qr_insert qr_update radian
+range_basis sampled_product schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm
+solve_banded solve_bands sparse_product spherical_in spherical_jn spherical_kn spherical_yn spline_filter
+spsolve sqrtm student_by_df sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf
+wright_bessel
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

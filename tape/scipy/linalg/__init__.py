@@ -26,7 +26,9 @@ from tape.scipy.linalg._eigenvalues import *  # noqa: F403
 from tape.scipy.linalg._factors import *  # noqa: F403
 from tape.scipy.linalg._functions import *  # noqa: F403
 from tape.scipy.linalg._matrix_equations import *  # noqa: F403
+from tape.scipy.linalg._orthogonal import *  # noqa: F403
 from tape.scipy.linalg._refused import REFUSED
+from tape.scipy.linalg._schur import *  # noqa: F403
 from tape.scipy.linalg._structured import *  # noqa: F403
 from tape.scipy.linalg._subspaces import *  # noqa: F403
 from tape.scipy.linalg._systems import *  # noqa: F403
