@@ -93,7 +93,7 @@ def regulator(name: str, options: str = "") -> Any:
     def call(ns: Any, a: Any, b: Any, q: Any, r: Any, *more: Any) -> Any:
         q, r = ((x + np.conj(x.T)) / 2 for x in (q, r))
         given = dict(zip(options, more, strict=True))
-        return f(name, balanced=not given, **given)(ns, a, b, q, r)
+        return f(name, balanced=not given, **given)(ns, a, b, q, r)  # where SciPy is right
 
     return call
 

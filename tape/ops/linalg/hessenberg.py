@@ -17,6 +17,7 @@ from tape.ops.elementwise.complex import conjugated, imag
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.packing import Packed, by_matrix, dagger, over, stacked
 from tape.ops.structure.joining import concatenate, stack
+from tape.ops.structure.shape import expand_dims
 
 __all__ = ["hessenberg"]
 
@@ -39,6 +40,10 @@ def _negligible_forward(h: Any) -> Any:
 _negligible = Op(_negligible_forward, name="negligible_beside", batch=stacked)
 
 
+def _over(x: Any, beside: Any) -> Any:
+    return over(expand_dims(x, -1), expand_dims(beside, -1))[..., 0]
+
+
 def _turn(x: Any, h: Any) -> Any:
     """Return ``Q^H dQ`` from ``Q^H dA Q``, column by column."""
     n = h.shape[-1]
@@ -51,8 +56,8 @@ def _turn(x: Any, h: Any) -> Any:
         right = x[..., j] - (known @ h[..., : j + 1, j, None])[..., 0] + (h @ columns[j][..., None])[..., 0]
         beside = where(is_free[..., j, None], 0, h[..., j + 1, j, None])
         above = -conjugated(known[..., j + 1, :])
-        own = over(1j * imag(right[..., j + 1 : j + 2]), beside) if h.dtype.kind == "c" else above[..., :0]
-        parts = [above, own if h.dtype.kind == "c" else x[..., :1, 0] * 0, over(right[..., j + 2 :], beside)]
+        own = _over(1j * imag(right[..., j + 1 : j + 2]), beside) if h.dtype.kind == "c" else above[..., :0]
+        parts = [above, own if h.dtype.kind == "c" else x[..., :1, 0] * 0, _over(right[..., j + 2 :], beside)]
         columns.append(concatenate(parts, axis=-1))
     return stack(columns, axis=-1)
 

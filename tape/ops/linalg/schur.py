@@ -133,7 +133,7 @@ def _turn(x: Any, t: Any) -> Any:
     both = where(np.abs(below + above) <= size, 0, below + above)
     rest = matrix_diagonal(x - (turn @ t - t @ turn))
     unequal = where(is_pair, rest[..., 1:] - rest[..., :-1], 0)
-    angle = over(unequal, where(is_pair, 2 * both, 1))
+    angle = over(expand_dims(unequal, -2), expand_dims(where(is_pair, 2 * both, 1), -2))[..., 0, :]
     angle = concatenate([angle, np.zeros((*angle.shape[:-1], 1), t.dtype)], axis=-1)
     pairs = np.eye(n, k=-1, dtype=t.dtype) * expand_dims(angle, -2)
     return turn + pairs - transposed(pairs)

@@ -133,7 +133,8 @@ def solve_continuous_are(
     e, s : array_like or Var, optional
         ``(..., n, n)``, the identity by default, and ``(..., n, k)``, zeros by default.
     balanced : bool
-        Whether the eigenvalue problem is balanced first.
+        Whether the eigenvalue problem is balanced first. It is not if there is an e: SciPy 1.17 then returns
+        what does not solve the equation.
 
     Returns
     -------
