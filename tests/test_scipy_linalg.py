@@ -64,6 +64,7 @@ CALLS = {
     "eigvalsh type 3": lambda s: s.eigvalsh(Z, D, type=3, subset_by_index=(1, 3)),
     "eigvals": lambda s: np.sort(np.abs(s.eigvals(A, D))),
     "expm": lambda s: s.expm(A),
+    "funm": lambda s: s.funm(A, np.cos),
     "logm": lambda s: s.logm(D),
     "sqrtm": lambda s: s.sqrtm(D),
     "sqrtm complex": lambda s: s.sqrtm(Z @ Z),
