@@ -14,27 +14,30 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition beta_by_parameters betainc betaincc betainccinv
-betaincinv btdtria btdtrib certificate cholesky_of_bands eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph
-ellipj_sn elliprd eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi
-exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib
-gdtrix hashing_order histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0
-itj0y0_ij0 itj0y0_iy0 lambertw leading_vectors linear_sum_assignment linprog linspace log_wright_bessel logm
-lpmv lsq_linear lu_order lu_pivots nbdtr nbdtrc nbdtri nnls nonzero_spectrum nrdtrimn nrdtrisd null_basis
-of_full_rank packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor radian range_basis
-sampled_product shichi_chi shichi_shi sici_ci sici_si signm solve_banded solve_bands sparse_product
-spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve sqrtm student_by_df sylvester
-unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
+airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition balance balance_order beta_by_parameters betainc
+betaincc betainccinv betaincinv btdtria btdtrib certificate cholesky_of_bands complex_schur continuous_riccati
+discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals eigvals_of_bands ellipj_cn ellipj_dn
+ellipj_ph ellipj_sn elliprd eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi
+eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc
+gdtria gdtrib gdtrix hashing_order hessenberg histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis
+iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw ldl ldl_order leading_vectors linear_sum_assignment
+linprog linspace log_wright_bessel logm lpmv lsq_linear lu_order lu_pivots nbdtr nbdtrc nbdtri
+negligible_beside nnls nonzero_spectrum nrdtrimn nrdtrisd null_basis of_full_rank packed_lu pbdv_d pbdv_dp
+pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor qr_delete qr_insert qr_update radian range_basis sampled_product
+schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm solve_banded solve_bands
+sparse_product spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve sqrtm student_by_df
+sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
 """
 _SPECIAL_IN_PYTHON = """
-airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin beta_density_mixture
-beta_mixture besselpoly chndtr chndtridf chndtrinc chndtrix elliprf gamma_density_mixture gamma_mixture ncfdtr
-ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit student_mean
-elliprg elliprj elliptic_integral it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0 itairy_ant itairy_apt
-itairy_bnt itairy_bpt kelvin_be kelvin_bep kelvin_ke kelvin_kep lmbda_slopes lmbda_values lqmn_slopes
-lqmn_values lqn_slopes lqn_values modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtrik nbdtrin
-pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values
+airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin besselpoly
+beta_density_mixture beta_mixture chndtr chndtridf chndtrinc chndtrix elliprf elliprg elliprj
+elliptic_integral gamma_density_mixture gamma_mixture it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0
+itairy_ant itairy_apt itairy_bnt itairy_bpt kelvin_be kelvin_bep kelvin_ke kelvin_kep lmbda_slopes
+lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values modfresnelm_fm modfresnelm_km modfresnelp_fp
+modfresnelp_kp nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
+nctdtrit pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values
 riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values smirnov_by_x sph_harm_y sph_legendre_p
+student_mean
 """
 WITHOUT_INSTRUCTIONS = frozenset([*_IN_PYTHON.split(), *_SPECIAL_IN_PYTHON.split()])
 """Operations that programs run in Python, wherever they occur."""

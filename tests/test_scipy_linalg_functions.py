@@ -19,7 +19,6 @@ CALLS = {
     "expm_cond": lambda s: s.expm_cond(SMALL),
     "signm": lambda s: s.signm(A),
     "signm complex": lambda s: s.signm(Z),
-    "funm": lambda s: s.funm(A, np.cos),
     "orth": lambda s: s.orth(B),
     "orth of lower rank": lambda s: s.orth(LOW),
     "orth stack": lambda s: s.orth(TALL),

@@ -338,6 +338,11 @@ _q: Op = _qr.part(0, "q of qr", vjp=[_q_vjp], jvp=[_q_jvp])
 _r: Op = _qr.part(1, "r of qr", layout=_triangle_like, vjp=[_r_vjp], jvp=[_r_jvp])
 
 
+def qr_as_found(a: Any, found: Any, mode: str) -> tuple[Any, Any]:
+    """Return Q and R of ``a`` as another computation has found them, flattened into one vector."""
+    return _q(a, found, mode=mode), _r(a, found, mode=mode)
+
+
 @implements(np.linalg.qr)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """The factors of ``a = q @ r``: q has orthonormal columns, r is upper triangular.

@@ -1,8 +1,9 @@
 """The names of `scipy.linalg`, differentiable: SciPy's arguments and defaults, stacks of matrices, and Vars.
 
 Arguments for speed alone (``overwrite_a``, ``lapack_driver``, ``lwork``) change nothing, and ``check_finite``
-neither: of what is not finite the results are not. What has no derivative because it is not unique (Schur
-forms, bases of null spaces) is refused at the call if there are Vars, and SciPy's own otherwise.
+neither: of what is not finite the results are not, or there is an error. What is determined up to signs (q,
+vectors) or up to turns (bases of null spaces) has the derivatives of the choice that stays: results that do
+not depend on it are differentiated right. ``qz``, ``ordqz`` and ``cossin`` have no rules: they refuse Vars.
 
 Examples
 --------
@@ -22,11 +23,14 @@ from scipy import linalg as _linalg
 from tape.numpy._names import names_of
 from tape.scipy.linalg._band_eigenvalues import *  # noqa: F403
 from tape.scipy.linalg._building import *  # noqa: F403
+from tape.scipy.linalg._companions import *  # noqa: F403
 from tape.scipy.linalg._eigenvalues import *  # noqa: F403
 from tape.scipy.linalg._factors import *  # noqa: F403
 from tape.scipy.linalg._functions import *  # noqa: F403
 from tape.scipy.linalg._matrix_equations import *  # noqa: F403
+from tape.scipy.linalg._orthogonal import *  # noqa: F403
 from tape.scipy.linalg._refused import REFUSED
+from tape.scipy.linalg._schur import *  # noqa: F403
 from tape.scipy.linalg._structured import *  # noqa: F403
 from tape.scipy.linalg._subspaces import *  # noqa: F403
 from tape.scipy.linalg._systems import *  # noqa: F403

@@ -173,7 +173,7 @@ def _selected(
         raise OptionError(f"{name}: select={select!r}. It must be 'a' or 'i'")
     n = whole.shape[-1]
     first, last = (0, n - 1) if select in ("a", "all", 0) else select_range
-    if not 0 <= first <= last < n:
+    if n and not 0 <= first <= last < n:
         raise OptionError(f"{name}: select_range={select_range!r} does not lie within 0 and {n - 1}")
     attrs = {"kind": kind, "count": count}
     if eigvals_only:

@@ -1,4 +1,4 @@
-"""Matrices made of vectors and of other matrices."""
+"""Matrices with constant diagonals, and matrices made of others."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OptionError, ShapeError
-from tape.scipy.linalg._arrays import as_array, operand
+from tape.scipy.linalg._arrays import as_array
 
 __all__ = [
     "block_diag",
     "circulant",
-    "companion",
     "convolution_matrix",
     "diagsvd",
-    "fiedler",
-    "fiedler_companion",
     "hankel",
     "khatri_rao",
-    "leslie",
     "toeplitz",
 ]
 
@@ -46,10 +42,10 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     array([[1., 5., 6.],
            [2., 1., 5.]])
     """
-    c = _vector("toeplitz", c)
-    r = np.conj(c) if r is None else _vector("toeplitz", r)
+    c = as_vector("toeplitz", c)
+    r = np.conj(c) if r is None else as_vector("toeplitz", r)
     m, n = c.shape[-1], r.shape[-1]
-    values = _joined(c[..., ::-1], r[..., 1:])
+    values = joined(c[..., ::-1], r[..., 1:])
     return values[..., np.arange(m - 1, -1, -1)[:, None] + np.arange(n)]
 
 
@@ -74,7 +70,7 @@ def circulant(c: Any) -> Any:
            [2., 1., 3.],
            [3., 2., 1.]])
     """
-    c = _vector("circulant", c)
+    c = as_vector("circulant", c)
     n = c.shape[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
 
@@ -101,43 +97,10 @@ def hankel(c: Any, r: Any = None) -> Any:
     array([[1., 2., 3.],
            [2., 3., 4.]])
     """
-    c = _vector("hankel", c)
-    r = np.zeros(c.shape, c.dtype) if r is None else _vector("hankel", r)
-    values = _joined(c, r[..., 1:])
+    c = as_vector("hankel", c)
+    r = np.zeros(c.shape, c.dtype) if r is None else as_vector("hankel", r)
+    values = joined(c, r[..., 1:])
     return values[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
-
-
-def companion(a: Any) -> Any:
-    """Return the companion matrix of a polynomial.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        ``(n,)``: coefficients, highest power first; at least two, the first not 0.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        ``(n - 1, n - 1)``.
-
-    Raises
-    ------
-    ShapeError
-        If there are less than two.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.linalg.companion([2.0, 4.0, 6.0])
-    array([[-2., -3.],
-           [ 1.,  0.]])
-    """
-    a = operand(a)
-    n = np.size(a)
-    if n < 2 or np.ndim(a) > 1:
-        raise ShapeError(f"companion: coefficients of shape {list(a.shape)}. Give a vector of two or more")
-    first = (-a[1:] / a[0])[None]
-    return np.concatenate([first, np.eye(n - 2, n - 1, dtype=a.dtype)])
 
 
 def block_diag(*arrs: Any) -> Any:
@@ -242,7 +205,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
            [2., 1.],
            [0., 2.]])
     """
-    a = _vector("convolution_matrix", a)
+    a = as_vector("convolution_matrix", a)
     m = a.shape[-1]
     if n <= 0:
         raise OptionError(f"convolution_matrix: n={n!r}. It must be positive")
@@ -283,144 +246,33 @@ def diagsvd(s: Any, M: int, N: int) -> Any:
     array([[3., 0., 0.],
            [0., 2., 0.]])
     """
-    s = _vector("diagsvd", s)
+    s = as_vector("diagsvd", s)
     k = s.shape[-1]
     if k != min(M, N):
         raise ShapeError(f"diagsvd: {k} values for a matrix of shape {[M, N]}. Give {min(M, N)}")
     is_diagonal = np.eye(M, N, dtype=bool)
-    return np.where(is_diagonal, s[..., np.minimum(np.arange(M), max(k - 1, 0))[:, None]], _zero(s))
-
-
-def fiedler(a: Any) -> Any:
-    """Return the matrix of absolute differences of numbers.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        ``(..., n)``; complex ones, too.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        ``(..., n, n)``; of equal numbers the derivative is 0.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.linalg.fiedler([1.0, 4.0, 5.0])
-    array([[0., 3., 4.],
-           [3., 0., 1.],
-           [4., 1., 0.]])
-    """
-    a = _vector("fiedler", a)
-    if np.size(a) == 0:
-        return np.zeros((0,))
-    return np.abs(a[..., :, None] - a[..., None, :])
-
-
-def fiedler_companion(a: Any) -> Any:
-    """Return the companion matrix of a polynomial that has five diagonals.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        ``(..., n)``: coefficients, highest power first; the first not 0.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        ``(..., n - 1, n - 1)``; of less than two coefficients, ``(..., 0)``.
-
-    Raises
-    ------
-    OptionError
-        If the first is a plain 0.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.linalg.fiedler_companion([2.0, 4.0, 6.0, 8.0])
-    array([[-2., -3.,  1.],
-           [ 1.,  0.,  0.],
-           [ 0., -4.,  0.]])
-    """
-    a = operand(_vector("fiedler_companion", a))
-    n = a.shape[-1] - 1
-    if n < 1:
-        return a[..., :0]
-    if type(a) is np.ndarray and np.any(a[..., 0] == 0):
-        raise OptionError("fiedler_companion: the leading coefficient is 0. Leave it out")
-    ratios = a[..., 1:] / a[..., :1]
-    source = np.full((n, n), -1)  # which ratio, -1 for none
-    even = np.arange(0, n - 1, 2)
-    source[even, even + 1] = even + 1
-    odd = np.arange(2, n, 2)
-    source[odd, odd - 1] = odd
-    source[0, 0] = 0
-    ones = np.zeros((n, n))
-    ones[np.arange(3, n, 2), np.arange(1, n - 2, 2)] = 1
-    ones[np.arange(0, n - 2, 2), np.arange(2, n, 2)] = 1
-    ones[1:2, 0] = 1
-    return np.where(source < 0, ones.astype(ratios.dtype), -ratios[..., np.maximum(source, 0)])
-
-
-def leslie(f: Any, s: Any) -> Any:
-    """Return the matrix of a population of age classes.
-
-    Parameters
-    ----------
-    f : array_like or Var
-        ``(..., n)``: how many descendants each class has, the first row.
-    s : array_like or Var
-        ``(..., n - 1)``: which share survives, below the diagonal; at least one.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        ``(..., n, n)``.
-
-    Raises
-    ------
-    ShapeError
-        If the lengths do not fit.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.scipy.linalg.leslie([0.5, 2.0], [0.25])
-    array([[0.5 , 2.  ],
-           [0.25, 0.  ]])
-    """
-    f, s = _vector("leslie", f), _vector("leslie", s)
-    n = f.shape[-1]
-    if s.shape[-1] != n - 1 or n < 2:
-        raise ShapeError(
-            f"leslie: f of shape {list(f.shape)} and s of shape {list(s.shape)}. s must have one less, and "
-            "at least one"
-        )
-    values = _joined(f, s)
-    source = np.full((n, n), -1)
-    source[0] = np.arange(n)
-    source[np.arange(1, n), np.arange(n - 1)] = n + np.arange(n - 1)
-    return np.where(source < 0, _zero(values), values[..., np.maximum(source, 0)])
+    return np.where(is_diagonal, s[..., np.minimum(np.arange(M), max(k - 1, 0))[:, None]], zero_of(s))
 
 
 def _picked(values: Any, index: np.ndarray) -> Any:
     """Return elements of the last axis by index, 0 where there are none."""
     is_there = (index >= 0) & (index < values.shape[-1])
-    return np.where(is_there, values[..., np.where(is_there, index, 0)], _zero(values))
+    return np.where(is_there, values[..., np.where(is_there, index, 0)], zero_of(values))
 
 
-def _zero(x: Any) -> Any:
+def zero_of(x: Any) -> Any:
+    """Return a 0 of the same dtype."""
     return np.zeros((), x.dtype)
 
 
-def _vector(name: str, x: Any) -> Any:
+def as_vector(name: str, x: Any) -> Any:
+    """Return an array of one axis at least."""
     x = as_array(x)
     return x if np.ndim(x) else np.reshape(x, (1,))
 
 
-def _joined(first: Any, second: Any) -> Any:
+def joined(first: Any, second: Any) -> Any:
+    """Return two stacks of vectors as one of longer ones."""
     stack = np.broadcast_shapes(first.shape[:-1], second.shape[:-1])
     parts = [np.broadcast_to(x, (*stack, x.shape[-1])) for x in (first, second)]
     return np.concatenate(parts, axis=-1)

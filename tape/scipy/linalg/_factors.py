@@ -1,4 +1,4 @@
-"""Factorizations: Cholesky, LU, QR, singular values, polar."""
+"""Factorizations: Cholesky, LDL, LU, QR, singular values, polar."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from scipy import linalg as original
 
 from tape.errors import OptionError, ShapeError
 from tape.ops import linalg as ops
+from tape.ops.linalg.ldl import ldl as _ldl
 from tape.ops.linalg.lu import order_of, packed_lu, pivots
 from tape.ops.linalg.packing import dagger, transposed, triangle
 from tape.ops.linalg.polar import unitary_factor
-from tape.scipy.linalg._arrays import matrix, operand, square
+from tape.scipy.linalg._arrays import matrix, mirrored, operand, read_triangle, square
 
 __all__ = [
     "cho_factor",
     "cho_solve",
     "cholesky",
+    "ldl",
     "lu",
     "lu_factor",
     "lu_solve",
@@ -73,6 +75,48 @@ def cho_solve(
     """Solve ``a @ x = b``, given the factor of ``a``: `tape.ops.linalg.cho_solve`."""
     c, lower = c_and_lower
     return ops.cho_solve((square("cho_solve", c), bool(lower)), operand(b))
+
+
+def ldl(
+    A: Any, lower: bool = True, hermitian: bool = True, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, Any, Any]:
+    """Return lu, d and perm with ``A = lu @ d @ lu.conj().T``, for matrices that need not be definite.
+
+    Parameters
+    ----------
+    A : array_like or Var
+        ``(..., n, n)``; one triangle is read.
+    lower : bool
+        Which triangle, and which ``lu[perm]`` is.
+    hermitian : bool
+        Whether complex matrices are Hermitian, or symmetric, with ``lu.T``.
+    overwrite_a, check_finite : bool
+        Without effect.
+
+    Returns
+    -------
+    lu, d : numpy.ndarray or Var
+        ``(..., n, n)`` each: d has blocks of one or two rows, which data decide.
+    perm : numpy.ndarray or Var of int
+        ``(..., n)``, without derivative.
+
+    Raises
+    ------
+    SingularMatrixError
+        In a sweep, if A is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> lu, d, perm = tape.scipy.linalg.ldl(np.array([[2.0, 9.0], [1.0, -1.0]]))
+    >>> lu, d
+    (array([[1. , 0. ],
+           [0.5, 1. ]]), array([[ 2. ,  0. ],
+           [ 0. , -1.5]]))
+    """
+    A = square("ldl", A)
+    whole = mirrored(A, lower) if hermitian else read_triangle(A, lower)
+    return _ldl(whole, lower=bool(lower), hermitian=bool(hermitian))
 
 
 # ---- LU --------------------------------------------------------------------------------------------------

@@ -112,6 +112,8 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     """
     A = square("expm_cond", A)
     n = A.shape[-1]
+    if n == 0:
+        raise ShapeError("expm_cond: an empty matrix has no condition number. Give one with elements")
     along = _along(A[..., None, :, :], np.eye(n * n, dtype=A.dtype).reshape(n * n, n, n))
     largest = ops.svdvals(along.reshape(*A.shape[:-2], n * n, n * n))[..., 0]
     return largest * ops.matrix_norm(A) / ops.matrix_norm(ops.expm(A))

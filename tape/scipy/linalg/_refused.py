@@ -14,13 +14,13 @@ from tape.numpy._conversion import holds_vars
 
 __all__ = ["REFUSED"]
 
-_NAMES = """
-cdf2rdf cossin hessenberg
-interpolative ldl ordqz qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur
-solve_continuous_are solve_discrete_are
-"""
+_NAMES = ("cossin", "interpolative", "ordqz", "qz")
 
-_ADVICE: dict[str, str] = {}
+_ADVICE = {
+    "cossin": "Its factors are not unique. Use svd of the blocks, or subspace_angles",
+    "ordqz": "Use schur of solve(b, a), with sort=, if b has full rank",
+    "qz": "Use schur of solve(b, a), or eig(a, b), if b has full rank",
+}
 
 
 def _refusing(name: str) -> Callable[..., Any]:
@@ -36,5 +36,5 @@ def _refusing(name: str) -> Callable[..., Any]:
     return call
 
 
-REFUSED = {name: _refusing(name) for name in _NAMES.split() if callable(getattr(linalg, name, None))}
+REFUSED = {name: _refusing(name) for name in _NAMES if callable(getattr(linalg, name, None))}
 """What takes no Vars, by name."""

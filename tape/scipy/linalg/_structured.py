@@ -166,6 +166,8 @@ def cholesky_banded(
            [1., 0.]])
     """
     ab = matrix("cholesky_banded", ab)
+    if ab.shape[-2] == 0:
+        raise ShapeError(f"cholesky_banded: shape {list(ab.shape)} has no diagonals. Give the main one")
     if lower:
         return cholesky_of_bands(ab)
     count = ab.shape[-2] - 1
@@ -313,10 +315,10 @@ def solve_circulant(
         raise OptionError(f"solve_circulant: singular={singular!r}. It must be 'raise' or 'lstsq'")
     tol = number("solve_circulant", "tol", tol)
     c, b = (np.atleast_1d(_transformable("solve_circulant", x)) for x in (c, b))
-    if c.shape[caxis] != b.shape[baxis]:
+    if c.shape[caxis] != b.shape[baxis] or c.shape[caxis] == 0:
         raise ShapeError(
             f"solve_circulant: c of shape {list(c.shape)} and b of shape {list(b.shape)} have axes of "
-            f"{c.shape[caxis]} and {b.shape[baxis]} elements. They must be equal"
+            f"{c.shape[caxis]} and {b.shape[baxis]} elements. Give as many, and at least one"
         )
     is_real = "c" not in (c.dtype.kind, b.dtype.kind)
     values = np.fft.fft(np.moveaxis(c, caxis, -1), axis=-1)
