@@ -32,12 +32,8 @@ from tape.scipy.stats._elementary import (
     Uniform,
     WeibullMin,
 )
-<<<<<<< HEAD
 from tape.scipy.stats._gamma_family import Beta, ChiSquared, Gamma, StudentT
-=======
-from tape.scipy.stats._discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from tape.scipy.stats._kde import gaussian_kde as gaussian_kde
->>>>>>> optimize
 from tape.scipy.stats._multivariate import (
     Dirichlet,
     Multinomial,
