@@ -17,6 +17,7 @@ True
 from scipy import signal as _signal
 
 from tape.scipy._operands import refusing
+from tape.scipy.signal._both_ways import filtfilt, sosfiltfilt
 from tape.scipy.signal._convolution import (
     convolve,
     convolve2d,
@@ -25,7 +26,7 @@ from tape.scipy.signal._convolution import (
     fftconvolve,
     oaconvolve,
 )
-from tape.scipy.signal._filters import filtfilt, lfilter, lfilter_zi, sosfilt, sosfilt_zi, sosfiltfilt
+from tape.scipy.signal._filters import lfilter, lfilter_zi, sosfilt, sosfilt_zi
 from tape.scipy.signal._smoothing import detrend, hilbert, savgol_filter
 from tape.scipy.signal._spectra import csd, istft, periodogram, stft, welch
 

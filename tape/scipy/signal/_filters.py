@@ -1,4 +1,4 @@
-"""Linear filters: recurrences with constant coefficients along an axis, run forwards or both ways."""
+"""Linear filters: recurrences with constant coefficients along an axis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tape.ops.structure.indexing import part_along
 from tape.scipy._operands import Array, axis_at, inexact, require
 from tape.scipy._sliding import slid_along
 
-__all__ = ["filtfilt", "lfilter", "lfilter_zi", "sosfilt", "sosfilt_zi", "sosfiltfilt"]
+__all__ = ["coefficients", "lfilter", "lfilter_zi", "sections", "sosfilt", "sosfilt_zi"]
 
 
 # ---- y[n] = x[n] - a[0] y[n - 1] - a[1] y[n - 2] - ... -----------------------------------------------
@@ -82,7 +82,7 @@ def _recursive(a: Array, x: Array, axis: int) -> Array:
 # ---- filters ---------------------------------------------------------------------------------------
 
 
-def _coefficients(b: Any, a: Any, what: str) -> tuple[Array, Array]:
+def coefficients(b: Any, a: Any, what: str) -> tuple[Array, Array]:
     b, a = (ops.reshape(c, (1,)) if not c.ndim else c for c in (inexact(b), inexact(a)))
     if b.ndim != 1 or a.ndim != 1 or not a.size or not b.size:
         raise errors.ShapeError(
@@ -132,7 +132,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     >>> tape.grad(last)(np.array([1.0, -0.5])).round(12)
     array([-0.75, -1.  ])
     """
-    b, a = _coefficients(b, a, "lfilter")
+    b, a = coefficients(b, a, "lfilter")
     x = inexact(x)
     axis = axis_at(x, axis, "lfilter")
     order = max(b.shape[0], a.shape[0]) - 1
@@ -202,7 +202,7 @@ def lfilter_zi(b: Any, a: Any) -> Array:
     >>> tape.scipy.signal.lfilter_zi([1.0], [1.0, -0.5])
     array([1.])
     """
-    b, a = _coefficients(b, a, "lfilter_zi")
+    b, a = coefficients(b, a, "lfilter_zi")
     size = max(b.shape[0], a.shape[0])
     b, a = _padded(b, size), _padded(a, size)
     moved = b[1:] - a[1:] * b[0]
@@ -211,7 +211,7 @@ def lfilter_zi(b: Any, a: Any) -> Array:
     return totals - ops.concatenate([np.zeros(min(1, size - 1), moved.dtype), ops.cumsum(moved)[:-1]])
 
 
-def _sections(sos: Any, what: str) -> Array:
+def sections(sos: Any, what: str) -> Array:
     sos = inexact(sos)
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise errors.ShapeError(f"{what}: sos has shape {list(sos.shape)}. It must be (sections, 6)")
@@ -251,7 +251,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     >>> tape.scipy.signal.sosfilt([[1.0, 0.0, 0.0, 1.0, -0.5, 0.0]], [1.0, 0.0, 0.0])
     array([1.  , 0.5 , 0.25])
     """
-    sos, y = _sections(sos, "sosfilt"), inexact(x)
+    sos, y = sections(sos, "sosfilt"), inexact(x)
     axis = axis_at(y, axis, "sosfilt")
     if zi is None:
         for section in range(sos.shape[0]):
@@ -292,7 +292,7 @@ def sosfilt_zi(sos: Any) -> Array:
     >>> tape.scipy.signal.sosfilt_zi([[1.0, 0.0, 0.0, 1.0, -0.5, 0.0]])
     array([[1., 0.]])
     """
-    sos = _sections(sos, "sosfilt_zi")
+    sos = sections(sos, "sosfilt_zi")
     scale: Any = 1.0
     states = []
     for section in range(sos.shape[0]):
@@ -300,126 +300,3 @@ def sosfilt_zi(sos: Any) -> Array:
         states.append(scale * lfilter_zi(b, a))
         scale = scale * (ops.sum(b) / ops.sum(a))
     return ops.stack(states)
-
-
-# ---- both ways -------------------------------------------------------------------------------------
-
-
-def _extended(x: Array, edge: int, axis: int, padtype: Any, what: str) -> Array:
-    """Return a signal that goes on beyond both ends."""
-    if padtype not in ("odd", "even", "constant", None):
-        raise errors.OptionError(
-            f"{what}: padtype is {padtype!r}. It must be 'odd', 'even', 'constant' or None"
-        )
-    if x.shape[axis] <= edge:
-        raise errors.ShapeError(
-            f"{what}: the signal has {x.shape[axis]} samples, and padlen is {edge}. It must be longer"
-        )
-    if padtype is None or not edge:
-        return x
-    widths = [(0, 0)] * x.ndim
-    widths[axis] = (edge, edge)
-    if padtype == "odd":
-        return ops.pad(x, widths, mode="reflect", reflect_type="odd")
-    return ops.pad(x, widths, mode="reflect" if padtype == "even" else "edge")
-
-
-def filtfilt(
-    b: Any, a: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None,
-    method: str = "pad", irlen: int | None = None,
-) -> Array:  # fmt: skip
-    """Filter a signal forwards and backwards, without a delay, as `scipy.signal.filtfilt`.
-
-    Parameters
-    ----------
-    b, a : array_like or Var
-        The coefficients of numerator and denominator.
-    x : array_like or Var
-        The signal, of any shape.
-    axis : int
-        The axis.
-    padtype : {"odd", "even", "constant", None}
-        How the signal goes on beyond its ends.
-    padlen : int, optional
-        How far; by default three times the number of coefficients.
-    method : "pad"
-        Gustafsson's method is not available.
-    irlen : None
-        Of Gustafsson's method.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        In the shape of ``x``.
-
-    Raises
-    ------
-    ShapeError
-        If the signal is too short, or the shapes do not fit.
-    OptionError
-        If an option is unknown.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.scipy.signal.filtfilt([0.5, 0.5], [1.0], np.arange(8.0)).round(12)
-    array([0., 1., 2., 3., 4., 5., 6., 7.])
-    """
-    if method != "pad":
-        raise errors.OptionError(f"filtfilt: method is {method!r}. Only 'pad' is available")
-    b, a = (ops.reshape(c, (1,)) if not c.ndim else c for c in (inexact(b), inexact(a)))
-    x = inexact(x)
-    axis = axis_at(x, axis, "filtfilt")
-    edge = 3 * max(b.shape[0], a.shape[0]) if padlen is None else padlen
-    edge = 0 if padtype is None else edge
-    extended = _extended(x, edge, axis, padtype, "filtfilt")
-    shape = [1] * x.ndim
-    shape[axis] = -1
-    zi = ops.reshape(lfilter_zi(b, a), tuple(shape))
-    y, _ = lfilter(b, a, extended, axis, zi * part_along(extended, axis, slice(0, 1)))
-    back = ops.flip(y, axis=axis)
-    y, _ = lfilter(b, a, back, axis, zi * part_along(back, axis, slice(0, 1)))
-    return part_along(ops.flip(y, axis=axis), axis, slice(edge, y.shape[axis] - edge))
-
-
-def sosfiltfilt(
-    sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
-) -> Array:
-    """Filter a signal forwards and backwards by sections of second order, as `scipy.signal.sosfiltfilt`.
-
-    Parameters
-    ----------
-    sos : array_like or Var
-        ``(sections, 6)``.
-    x, axis, padtype, padlen
-        As for `filtfilt`.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        In the shape of ``x``.
-
-    Raises
-    ------
-    ShapeError, OptionError
-        As `filtfilt` and `sosfilt`.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.scipy.signal.sosfiltfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], np.arange(8.0)).round(12)
-    array([0., 1., 2., 3., 4., 5., 6., 7.])
-    """
-    sos, x = _sections(sos, "sosfiltfilt"), inexact(x)
-    axis = axis_at(x, axis, "sosfiltfilt")
-    edge = padlen
-    if padlen is None:
-        zeros = ops.minimum(ops.count_nonzero(sos[:, 2] == 0), ops.count_nonzero(sos[:, 5] == 0))
-        edge = 3 * (2 * sos.shape[0] + 1 - int(zeros))
-    edge = 0 if padtype is None else int(edge or 0)
-    extended = _extended(x, edge, axis, padtype, "sosfiltfilt")
-    zi = ops.reshape(sosfilt_zi(sos), (sos.shape[0], *(1,) * axis, 2, *(1,) * (x.ndim - axis - 1)))
-    y, _ = sosfilt(sos, extended, axis, zi * part_along(extended, axis, slice(0, 1)))
-    back = ops.flip(y, axis=axis)
-    y, _ = sosfilt(sos, back, axis, zi * part_along(back, axis, slice(0, 1)))
-    return part_along(ops.flip(y, axis=axis), axis, slice(edge, y.shape[axis] - edge))
