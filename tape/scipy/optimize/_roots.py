@@ -23,6 +23,7 @@ __all__ = ["Found", "Roots", "certified_root"]
 _MOST_STEPS = 8
 _LINEAR, _MOST_LINEAR = (0.25, 0.9), 3  # ratios of steps where convergence is linear, and how many are
 _STEADY = 0.4  # how much the derivative may change within the tolerance of the root
+_WIDEST = 1e-7  # of tolerances that this is looked at in, relative
 _SMALLEST = 1e-13  # a step that rounding may cause
 VANISHING, NO_ROOT = 1, 2
 """Faults of roots: the derivative vanishes there; the function does not."""
@@ -197,6 +198,7 @@ def certified_root(f: Callable[[Any], Any], x: np.ndarray, widths: np.ndarray, r
         if not (sizes[-1] <= near and np.max(np.abs(best - x)) <= reach + near):
             return Certificate(x, none, NO_ROOT)
         matrix = np.asarray(slopes(best), np.float64)
+        widths = np.minimum(widths, _WIDEST * np.maximum(np.abs(best), 1e-3))
         for side in (-4.0, 4.0):
             other = np.asarray(slopes(best + side * widths), np.float64)
             change = np.linalg.solve(matrix, other - matrix) if np.all(np.isfinite(other)) else 0.0
