@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import recorder
-from tape.core.node import batch_below, plain
+from tape.core.interpreter import OPEN, recorder, resolve
+from tape.core.node import Handle, batch_below, plain
 from tape.core.op import Op
 from tape.core.streams import without_draws
 from tape.scipy._operands import has_vars, inside
@@ -24,7 +24,7 @@ from tape.transforms._segment import Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 from tape.transforms.loops.capacity import is_met
 
-__all__ = ["Certificate", "Implicit", "checked_function", "is_regular"]
+__all__ = ["Certificate", "Implicit", "checked_function", "is_regular", "settled"]
 
 
 class Certificate(NamedTuple):
@@ -78,6 +78,10 @@ class Implicit:
         self._size = self._data_size = 0
         # Arguments without Vars are passed as they are: a segment would copy lists, and protect arrays.
         self._fixed = () if has_vars(given) else given
+        self.is_plain = self._is_independent()
+        if self.is_plain:
+            self.is_varying = False
+            return
         self.segment = Segment(self._run, () if self._fixed else given, {}, name, is_inlined=False)
         operands = self.segment.operands
         self.is_plain = not operands
@@ -89,6 +93,16 @@ class Implicit:
         """Return the solution and what else there is to say, as Vars."""
         found = self.segment.as_node(self._vjp, self._jvp)
         return found[: self._size], found[self._size :]
+
+    def _is_independent(self) -> bool:
+        """Run the solver without looking for Vars, which is faster; return whether there was none."""
+        if OPEN or not self._fixed:
+            return False
+        try:
+            self._run()
+        except _Depends:
+            return False
+        return True
 
     def _run(self, *given: Any) -> Any:
         x, rest = self._solve(*(self._fixed or given))
@@ -162,6 +176,18 @@ def _plainest(value: Any) -> Any:
     while (batch := batch_below(value)) is not None:
         value = batch.node.value
     return plain(value)
+
+
+class _Depends(Exception):
+    """Raised where a function of plain numbers returns a Var that it closes over."""
+
+
+def settled(value: Any) -> Any:
+    """Return what a function of plain numbers returned, Vars that it closes over as their values."""
+    value = resolve(value)
+    if isinstance(value, Handle):
+        raise _Depends
+    return value
 
 
 def checked_function(f: Any, what: str) -> Callable[..., Any]:

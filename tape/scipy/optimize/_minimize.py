@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.interpreter import resolve
 from tape.scipy.optimize._calls import check_options, refuse_vars, reporting, with_tree
 from tape.scipy.optimize._constraints import Constraint, joined
 from tape.scipy.optimize._functions import Latest, Objective, hessian_product, linear_is_fine
-from tape.scipy.optimize._implicit import checked_function
+from tape.scipy.optimize._implicit import checked_function, settled
 from tape.scipy.optimize._layout import Unknowns, as_tree
 from tape.scipy.optimize._minimum import Minimum, Reached
 from tape.scipy.optimize._optimality import Conditions, Limits
@@ -131,7 +130,7 @@ def minimize(
 
     def run(x0: Any, args: Any, bounds: Any, parts: Any) -> Reached:
         unknowns = Unknowns(x0, where)
-        value_of = Objective(f, unknowns, args)
+        value_of = Objective(f, unknowns, args, is_plain=True)
         both = value_and_grad(value_of)
         with reporting(progress, "minimize") as seen:
 
@@ -140,7 +139,7 @@ def minimize(
 
             def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
                 out, gradient = both(x)
-                return seen(float(resolve(out))), gradient
+                return seen(float(settled(out))), gradient
 
             objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
             objective(unknowns.start)  # errors in f are raised before SciPy runs

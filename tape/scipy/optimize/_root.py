@@ -86,7 +86,7 @@ def root(
 
     def run(x0: Any, args: Any) -> Found:
         unknowns = Unknowns(x0, where)
-        residuals = Residuals(f, unknowns, args)
+        residuals = Residuals(f, unknowns, args, is_plain=True)
         values = Latest(residuals)
         count = values(unknowns.start).size
         if count != unknowns.size:
