@@ -104,8 +104,8 @@ def minimize(
     The minimum depends on what ``f``, bounds and constraints depend on: Vars among their arguments, and those
     that they close over; and not on ``x0``. Its derivatives are those of the conditions of Karush, Kuhn and
     Tucker with what is active at the solution, which Newton's method finds to full precision first, however
-    coarse the solver is; those of ``fun`` are of the function at ``x`` as the solver left it. They solve with a
-    dense matrix of a row for each unknown and each constraint. With ``sparse`` Vars must be among ``args``.
+    coarse the solver is; those of ``fun`` are of the function at ``x`` as the solver left it. They solve with
+    a dense matrix of a row for each unknown and each constraint. With ``sparse`` Vars must be among ``args``.
 
     Examples
     --------
