@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from scipy import optimize as original
-from scipy.optimize import LinearConstraint, NonlinearConstraint
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import tape
 from tape import errors
@@ -167,7 +167,7 @@ def quartic(x, a):
     return np.sum((x - a) ** 2) + np.sum(x**4)
 
 
-@grid(method=[None, *FREE, *GRADIENT, *HESSP, *HESS], how=["closed over", "args"])
+@grid(method=some([None, *GRADIENT, *FREE, *HESSP, *HESS], every=3), how=["closed over", "args"])
 def test_whatever_the_method_derivatives_are_those_of_the_minimum(method, how):
     """Solvers stop within 1e-4 or so of it, and derivatives are exact."""
 
@@ -223,14 +223,14 @@ def test_minima_of_minima():
     def inner(a):
         return minimize(lambda y: np.exp(y) - a * y, 0.0, method="trust-exact", tol=1e-12).x
 
-    outer = tape.grad(lambda b: minimize(lambda a: (inner(a) - b) ** 2, 1.5, method="BFGS").x)(0.3)
+    outer = tape.grad(lambda b: minimize(lambda a: (inner(a) - b) ** 2, 1.3, method="BFGS").x)(0.3)
     assert outer == pytest.approx(np.exp(0.3), rel=1e-9)
 
 
 # ---- limits ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", some(BOUNDED, every=3))
+@pytest.mark.parametrize("method", some(BOUNDED, every=4))
 def test_bounds(method):
     """The nearest point of a box: a bound that is active, and its Var, or the point itself."""
 
@@ -241,7 +241,7 @@ def test_bounds(method):
     assert_same_derivatives(nearest, lambda a, low, high: np.minimum(np.maximum(a, low), high), a, low, high)
 
 
-@grid(method=CONSTRAINED, kind=["eq", "ineq", "nonlinear", "two"])
+@grid(method=some(reversed(CONSTRAINED), every=3), kind=["eq", "ineq", "nonlinear", "two"])
 def test_constraints(method, kind):
     """The nearest point of a circle or a disc, and of a disc behind a wall."""
     a = np.array([1.2, 0.9])
@@ -270,6 +270,16 @@ def test_constraints(method, kind):
     expected = tape.jacobian(lambda *args: closed_form(*args)[:2], (0, 1))(a, 0.9)
     for one, other in zip(found, expected, strict=True):
         assert_close(one, other, 1e-10)
+
+
+def test_bounds_as_an_object_hold_vars():
+    def nearest(low, high):
+        bounds = Bounds(low, high)
+        return minimize(lambda x: np.sum((x - A) ** 2), np.zeros(2), bounds=bounds).x
+
+    by_low, by_high = tape.jacobian(nearest, (0, 1))(np.array([-1.0, -0.1]), np.array([0.5, 2.0]))
+    assert_close(by_low, [[0, 0], [0, 1]], 1e-12)
+    assert_close(by_high, [[1, 0], [0, 0]], 1e-12)
 
 
 def test_a_quadratic_program_in_all_of_its_data():
@@ -351,7 +361,10 @@ LOSSES = {
 }
 
 
-@grid(loss=LOSSES, options=[{}, {"tr_solver": "lsmr"}, {"method": "dogbox"}, {"jac_sparsity": "auto"}])
+@grid(
+    loss=some(LOSSES, every=2),
+    options=[{}, {"tr_solver": "lsmr"}, {"method": "dogbox"}, {"jac_sparsity": "auto"}],
+)
 def test_least_squares_of_every_loss(loss, options):
     """The derivative is that of where the gradient of the cost vanishes, the cost being written here."""
 
@@ -383,7 +396,7 @@ def test_least_squares_in_bounds():
     assert_close(tape.grad(fit)(Y, 5.0), (1 + T) / np.sum((1 + T) ** 2), 1e-10)
 
 
-@grid(sigma=[None, "one", "each", "matrix"], absolute=[False, True])
+@grid(sigma=some(["each", None, "matrix", "one"], every=2), absolute=[False, True])
 def test_curve_fit_of_a_line_is_the_closed_form(sigma, absolute):
     """Parameters and covariance, by data and by their standard deviations."""
     rows = np.stack([T, np.ones_like(T)], axis=1)
@@ -422,7 +435,7 @@ def test_a_fit_depends_on_the_model():
     assert_same_derivatives(fit, lambda x, a: x @ Y / (x @ x) / a, x, np.array(2.0), tolerance=1e-8)
 
 
-@pytest.mark.parametrize("method", ["hybr", "lm", "broyden1", "krylov", "df-sane"])
+@pytest.mark.parametrize("method", some(["hybr", "lm", "broyden1", "krylov", "df-sane"], every=3))
 def test_roots_of_systems(method):
     def solved(a):
         start = {"u": 1.4, "v": np.ones((1, 1))}
@@ -482,6 +495,8 @@ AT_ZERO = {
                             errors.SingularMatrixError, ["second derivatives vanish"]),
     "kink": (lambda a: minimize(lambda x: np.abs(x - a), 0.5, method="Nelder-Mead").x,
              errors.SingularMatrixError, ["singular"]),
+    "saddle": (lambda a: minimize(lambda x: x[0] ** 2 - (x[1] - a) ** 2, np.zeros(2), method="BFGS").x,
+               errors.ConvergenceError, ["no minimum is where the solver stopped"]),
     "unfinished": (lambda a: minimize(lambda x: np.cosh(x - a), 3.0, options={"maxiter": 1}).x,
                    errors.ConvergenceError, ["no minimum is where the solver stopped"]),
     "vertex": (lambda a: linprog([-1.0, -1.0], [[1.0, 1.0]], [1 + a]).x,
@@ -517,6 +532,19 @@ def test_a_program_notices_where_there_is_none():
     with refused(errors.UnsupportedError, "the bound of x0", "no force"):
         slope(1.0)
     assert slope(0.25) == pytest.approx(1)
+
+
+def test_powers_of_other_modes():
+    """Taylor series and replays go through the same rules."""
+    series = tape.taylor(lambda a: minimize(lambda x: np.exp(x) - a * x, 0.1).x, 2.0, 1.0, order=3)
+    assert_close(series[1:], [1 / 2, -1 / 4, 2 / 8], 1e-9)
+    trace = tape.Trace()
+    a = trace.param(2.0)
+    found = minimize(lambda x: np.exp(x) - a * x, 0.1)
+    trace.set(a, 3.0)
+    trace.replay()
+    assert found.x.value == pytest.approx(np.log(3), abs=1e-5)
+    assert trace.backward_param_grads(found.x)[0] == pytest.approx(1 / 3, rel=1e-12)
 
 
 def test_what_else_is_refused():

@@ -11,7 +11,8 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core.node import Handle
-from tape.scipy._operands import inside
+from tape.scipy._operands import operand
+from tape.scipy.optimize._implicit import settled
 from tape.scipy.optimize._layout import Unknowns
 from tape.system.progress import progress_bar
 
@@ -92,11 +93,11 @@ class Calls:
 
     def of(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of plain numbers."""
-        return self._spied(lambda *args: _plain_value(inside(f(*args))))
+        return self._spied(lambda *args: _plain_value(f(*args)))
 
     def tuple_of(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of plain numbers with several results."""
-        return self._spied(lambda *args: tuple(_plain_value(inside(part)) for part in f(*args)))
+        return self._spied(lambda *args: tuple(_plain_value(part) for part in f(*args)))
 
     def _spied(self, f: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
@@ -126,4 +127,5 @@ class Calls:
 
 def _plain_value(value: Any) -> Any:
     """Return a result of the caller's function as SciPy takes it: numbers as scalars."""
+    value = settled(operand(value))
     return value[()] if value.ndim == 0 else value

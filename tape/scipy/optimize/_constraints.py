@@ -72,7 +72,7 @@ class Constraint:
 
         if self._f is None:
             return optimize.LinearConstraint(parts.matrix, parts.low, parts.high, self._keep)
-        residuals = Residuals(self._f, self._unknowns, parts.args)
+        residuals = Residuals(self._f, self._unknowns, parts.args, is_plain=True)
         if self._type is not None:
             return {"type": self._type, "fun": residuals, "jac": residuals.jacobian}
         # All other methods warn that they do not use second derivatives.

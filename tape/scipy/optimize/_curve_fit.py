@@ -99,7 +99,7 @@ def curve_fit(
 
     def run(x: Any, y: Any, sigma: Any, p0: Any, bounds: Any) -> Reached:
         unknowns = Unknowns(p0, where, "p0")
-        residuals = Residuals(partial(model, x), unknowns)
+        residuals = Residuals(partial(model, x), unknowns, is_plain=True)
         values = Latest(residuals)
         values(unknowns.start)
         shapes = residuals.layout.shapes

@@ -12,6 +12,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.interpreter import resolve
 from tape.core.node import Handle, plain
+from tape.scipy.optimize._implicit import settled
 from tape.scipy.optimize._layout import Layout, Unknowns, Vector
 from tape.sparse import sparse_hessian, sparse_jacobian
 from tape.transforms._record import name_of
@@ -37,16 +38,19 @@ class Latest:
 
 
 class _Function:
-    """A function of the unknowns, called with their vector."""
+    """A function of the unknowns, called with their vector; if ``is_plain``, by SciPy without Vars."""
 
-    def __init__(self, f: Callable[..., Any], unknowns: Unknowns, args: Any = ()) -> None:
-        self._f, self._unknowns = f, unknowns
+    def __init__(
+        self, f: Callable[..., Any], unknowns: Unknowns, args: Any = (), *, is_plain: bool = False
+    ) -> None:
+        self._f, self._unknowns, self._is_plain = f, unknowns, is_plain
         self._args = args if isinstance(args, tuple) else (args,)
         self.__name__ = name_of(f)  # for messages
 
     def result(self, x: Vector) -> Any:
         """Return the result of the caller's function; Vars of it are those of the region around."""
-        return tree.map(resolve, self._f(self._unknowns.unpack(x), *self._args))
+        out = self._f(self._unknowns.unpack(x), *self._args)
+        return tree.map(settled if self._is_plain and isinstance(x, np.ndarray) else resolve, out)
 
 
 class Objective(_Function):
@@ -71,8 +75,10 @@ class Residuals(_Function):
 
     layout: Layout  # of the tree; known after the first call
 
-    def __init__(self, f: Callable[..., Any], unknowns: Unknowns, args: Any = ()) -> None:
-        super().__init__(f, unknowns, args)
+    def __init__(
+        self, f: Callable[..., Any], unknowns: Unknowns, args: Any = (), *, is_plain: bool = False
+    ) -> None:
+        super().__init__(f, unknowns, args, is_plain=is_plain)
         self.jacobian = Latest(jacobian(self))
 
     def __call__(self, x: Vector) -> Vector:

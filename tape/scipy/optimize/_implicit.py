@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import recorder
-from tape.core.node import batch_below, plain
+from tape.core.interpreter import OPEN, recorder, resolve
+from tape.core.node import Handle, batch_below, plain
 from tape.core.op import Op
 from tape.core.streams import without_draws
-from tape.scipy._operands import inside
+from tape.scipy._operands import has_vars, inside
 from tape.transforms._record import check_callable
 from tape.transforms._segment import Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 from tape.transforms.loops.capacity import is_met
 
-__all__ = ["Certificate", "Implicit", "checked_function"]
+__all__ = ["Certificate", "Implicit", "checked_function", "is_regular", "settled"]
 
 
 class Certificate(NamedTuple):
@@ -76,7 +76,13 @@ class Implicit:
         self.name = name
         self._solve, self._certify, self._equations, self._explain = solve, certify, equations, explain
         self._size = self._data_size = 0
-        self.segment = Segment(self._run, given, {}, name, is_inlined=False)
+        # Arguments without Vars are passed as they are: a segment would copy lists, and protect arrays.
+        self._fixed = () if has_vars(given) else given
+        self.is_plain = self._is_independent()
+        if self.is_plain:
+            self.is_varying = False
+            return
+        self.segment = Segment(self._run, () if self._fixed else given, {}, name, is_inlined=False)
         operands = self.segment.operands
         self.is_plain = not operands
         self.is_varying = bool(operands) and (
@@ -88,8 +94,18 @@ class Implicit:
         found = self.segment.as_node(self._vjp, self._jvp)
         return found[: self._size], found[self._size :]
 
+    def _is_independent(self) -> bool:
+        """Run the solver without looking for Vars, which is faster; return whether there was none."""
+        if OPEN or not self._fixed:
+            return False
+        try:
+            self._run()
+        except _Depends:
+            return False
+        return True
+
     def _run(self, *given: Any) -> Any:
-        x, rest = self._solve(*given)
+        x, rest = self._solve(*(self._fixed or given))
         self._size = len(x)
         return np.concatenate([x, rest]).astype(np.float64)
 
@@ -112,7 +128,7 @@ class Implicit:
         return found
 
     def _certificate(self, x: Any, *operands: Any) -> Any:
-        found = self.segment.call(lambda *given: self._certify(x, *given), operands)
+        found = self.segment.call(lambda *given: self._certify(x, *(self._fixed or given)), operands)
         self._count, self._data_size = len(found.z), len(found.data)
         return np.concatenate([found.z, found.data, [float(found.fault)]])
 
@@ -120,7 +136,7 @@ class Implicit:
 
     def _residual(self, z: Any, data: Any) -> Callable[..., Any]:
         return lambda *operands: inside(
-            self.segment.call(lambda *given: self._equations(z, data, *given), operands)
+            self.segment.call(lambda *given: self._equations(z, data, *(self._fixed or given)), operands)
         )
 
     def _slopes(self, z: Any, data: Any, operands: Sequence[Any]) -> Any:
@@ -162,7 +178,33 @@ def _plainest(value: Any) -> Any:
     return plain(value)
 
 
+class _Depends(Exception):
+    """Raised where a function of plain numbers returns a Var that it closes over."""
+
+
+def settled(value: Any) -> Any:
+    """Return what a function of plain numbers returned, Vars that it closes over as their values."""
+    value = resolve(value)
+    if isinstance(value, Handle):
+        raise _Depends
+    return value
+
+
 def checked_function(f: Any, what: str) -> Callable[..., Any]:
     """Return the caller's function, which may not draw random numbers."""
     check_callable(f, what)
     return without_draws(f, what)
+
+
+def is_regular(matrix: np.ndarray) -> bool:
+    """Return whether a system can be solved, rows and columns being scaled."""
+    if not np.all(np.isfinite(matrix)):
+        return False
+    for _ in range(2):
+        rows = np.max(np.abs(matrix), axis=1, keepdims=True)
+        columns = np.max(np.abs(matrix), axis=0, keepdims=True)
+        if not (np.all(rows > 0) and np.all(columns > 0)):
+            return False
+        matrix = matrix / np.sqrt(rows * columns)
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return bool(values[-1] > 1e-13 * values[0])

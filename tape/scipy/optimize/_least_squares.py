@@ -97,7 +97,7 @@ def least_squares(
 
     def run(x0: Any, args: Any, bounds: Any) -> Reached:
         unknowns = Unknowns(x0, where)
-        residuals = Residuals(f, unknowns, args)
+        residuals = Residuals(f, unknowns, args, is_plain=True)
         values = Latest(residuals)
         values(unknowns.start)  # errors in f are raised before SciPy runs
         layouts.append(residuals.layout)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.interpreter import resolve
 from tape.scipy.optimize._calls import check_options, refuse_vars, reporting, with_tree
 from tape.scipy.optimize._constraints import Constraint, joined
 from tape.scipy.optimize._functions import Latest, Objective, hessian_product, linear_is_fine
-from tape.scipy.optimize._implicit import checked_function
+from tape.scipy.optimize._implicit import checked_function, settled
 from tape.scipy.optimize._layout import Unknowns, as_tree
 from tape.scipy.optimize._minimum import Minimum, Reached
 from tape.scipy.optimize._optimality import Conditions, Limits
@@ -105,7 +104,8 @@ def minimize(
     The minimum depends on what ``f``, bounds and constraints depend on: Vars among their arguments, and those
     that they close over; and not on ``x0``. Its derivatives are those of the conditions of Karush, Kuhn and
     Tucker with what is active at the solution, which Newton's method finds to full precision first, however
-    coarse the solver is. They solve with a dense matrix of a row for each unknown and each constraint.
+    coarse the solver is; those of ``fun`` are of the function at ``x`` as the solver left it. They solve with
+    a dense matrix of a row for each unknown and each constraint. With ``sparse`` Vars must be among ``args``.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def minimize(
 
     def run(x0: Any, args: Any, bounds: Any, parts: Any) -> Reached:
         unknowns = Unknowns(x0, where)
-        value_of = Objective(f, unknowns, args)
+        value_of = Objective(f, unknowns, args, is_plain=True)
         both = value_and_grad(value_of)
         with reporting(progress, "minimize") as seen:
 
@@ -140,7 +140,7 @@ def minimize(
 
             def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
                 out, gradient = both(x)
-                return seen(float(resolve(out))), gradient
+                return seen(float(settled(out))), gradient
 
             objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
             objective(unknowns.start)  # errors in f are raised before SciPy runs

@@ -21,7 +21,7 @@ import numpy as np
 from tape import ops
 from tape.scipy._operands import inside
 from tape.scipy.optimize._functions import linear_is_fine
-from tape.scipy.optimize._implicit import Certificate
+from tape.scipy.optimize._implicit import Certificate, is_regular
 from tape.transforms.grad import grad
 from tape.transforms.jacobian import jacobian
 
@@ -207,6 +207,8 @@ class _Trial:
         weak = (is_active & is_weak) | (is_idle & (slack <= _ZERO))
         if np.any(weak):
             return _Outcome(None, DEGENERATE + 10 * int(np.argmax(weak)), None)
+        if not _is_convex(slopes[:size, :size][np.ix_(free, free)], matrix[rows][:, free]):
+            return _Outcome(None, NO_MINIMUM, None)
         return _Outcome(z, 0, None)
 
     def _newton(self, z: np.ndarray, sides: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
@@ -225,7 +227,7 @@ class _Trial:
         reach = max(1.0, float(np.max(np.abs(self._x))))
         for _ in range(_MOST_STEPS):
             matrix = slopes_at(z)
-            if not _is_regular(matrix):
+            if not is_regular(matrix):
                 return SINGULAR, z, matrix
             step = np.linalg.solve(matrix, np.asarray(equations(z), float))
             length = float(np.max(np.abs(step[:size])))
@@ -264,6 +266,13 @@ def _near(values: np.ndarray, low: np.ndarray, high: np.ndarray, closeness: floa
     return np.where(low == high, 1.0, np.where(np.minimum(below, above) <= closeness, side, 0.0))
 
 
+def _is_convex(second: np.ndarray, rows: np.ndarray) -> bool:
+    """Return whether second derivatives are positive in all directions that leave constraints as they are."""
+    _, _, basis = np.linalg.svd(rows)
+    along = basis[len(rows) :]
+    return not len(along) or bool(np.linalg.eigvalsh(along @ second @ along.T)[0] > 0)
+
+
 def _dependent(rows: np.ndarray, free: np.ndarray) -> int | None:
     """Return the first of the rows that depends on those before it, where x is free to move."""
     sizes = np.maximum(np.max(np.abs(rows), axis=1, initial=0.0), 1e-300)[:, None]
@@ -278,17 +287,3 @@ def _dependent(rows: np.ndarray, free: np.ndarray) -> int | None:
             return i
         basis.append(row / length)
     return None
-
-
-def _is_regular(matrix: np.ndarray) -> bool:
-    """Return whether a system can be solved, rows and columns being scaled."""
-    if not np.all(np.isfinite(matrix)):
-        return False
-    for _ in range(2):
-        rows = np.max(np.abs(matrix), axis=1, keepdims=True)
-        columns = np.max(np.abs(matrix), axis=0, keepdims=True)
-        if not (np.all(rows > 0) and np.all(columns > 0)):
-            return False
-        matrix = matrix / np.sqrt(rows * columns)
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return bool(values[-1] > 1e-13 * values[0])

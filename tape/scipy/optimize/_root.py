@@ -21,8 +21,8 @@ _METHODS = _JACOBIAN | {
     *("krylov", "df-sane"),
 }
 
-_TOLERANCE = 1e-7
-"""How far from the solution SciPy's methods stop, relative to its largest element or one."""
+_WIDTH, _REACH = 1e-8, 1e-4
+"""How far from the solution the exact of SciPy's methods stop, and the others."""
 
 
 def root(
@@ -86,7 +86,7 @@ def root(
 
     def run(x0: Any, args: Any) -> Found:
         unknowns = Unknowns(x0, where)
-        residuals = Residuals(f, unknowns, args)
+        residuals = Residuals(f, unknowns, args, is_plain=True)
         values = Latest(residuals)
         count = values(unknowns.start).size
         if count != unknowns.size:
@@ -110,7 +110,7 @@ def root(
         return Residuals(f, unknowns, args)(x)
 
     values_at.__name__ = name_of(f)
-    roots = Roots(where, values_at, x0, args, run, lambda x: _TOLERANCE * max(x, 1.0))
+    roots = Roots(where, values_at, x0, args, run, lambda x: _WIDTH * x, lambda x: _REACH * (x + 0.1))
     x, found, layout = roots.root(), roots.found.report, layouts[0]
     if roots.is_plain:
         found.fun = layout.restore(np.asarray(found.fun))

@@ -6,21 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tape import errors, ops
 from tape.scipy._operands import inside, operand
-from tape.scipy.optimize._implicit import Certificate, Implicit
+from tape.scipy.optimize._implicit import Certificate, Implicit, is_regular
 from tape.transforms._record import name_of
 from tape.transforms.jacobian import jacobian
-from tape.transforms.jvp import jvp
 
 __all__ = ["Found", "Roots", "certified_root"]
 
 
 _MOST_STEPS = 8
+_LINEAR, _MOST_LINEAR = (0.25, 0.9), 3  # ratios of steps where convergence is linear, and how many are
+_STEADY = 0.4  # how much the derivative may change within the tolerance of the root
+_WIDEST = 1e-7  # of tolerances that this is looked at in, relative
 _SMALLEST = 1e-13  # a step that rounding may cause
 VANISHING, NO_ROOT = 1, 2
 """Faults of roots: the derivative vanishes there; the function does not."""
@@ -55,7 +58,9 @@ class Roots:
     run : callable
         ``run(start, args)`` returns `Found`, of plain numbers.
     width : callable
-        How far from the solution the root may be, given its largest element.
+        ``width(abs(x))`` returns the tolerance of each element.
+    reach : callable, optional
+        ``reach(abs(x))`` returns how far from the solution the root may be; by default the largest tolerance.
 
     Attributes
     ----------
@@ -72,10 +77,11 @@ class Roots:
         start: Any,
         args: tuple[Any, ...],
         run: Callable[..., Found],
-        width: Callable[[float], float],
+        width: Callable[[np.ndarray], Any],
+        reach: Callable[[np.ndarray], Any] | None = None,
     ) -> None:
         self.name = f"{what}({name_of(f)})"
-        self._f, self._run, self._width = f, run, width
+        self._f, self._run, self._width, self._reach = f, run, width, reach or width
         self._runs: list[Found] = []
         self._shape: tuple[int, ...] = ()
         self._implicit = Implicit(
@@ -132,8 +138,9 @@ class Roots:
         return ops.ravel(value)
 
     def _certify(self, x: Any, start: Any, args: Any) -> Certificate:
-        width = self._width(float(np.max(np.abs(x), initial=0.0)))
-        return certified_root(lambda z: self._equations(z, None, start, args), x, width)
+        size = np.abs(x)
+        widths, reach = np.zeros(x.shape) + self._width(size), float(np.max(self._reach(size), initial=0.0))
+        return certified_root(lambda z: self._equations(z, None, start, args), x, widths, reach)
 
     def _explain(self, fault: int) -> errors.TapeError:
         if fault == VANISHING:
@@ -147,11 +154,11 @@ class Roots:
         )
 
 
-def certified_root(f: Callable[[Any], Any], x: np.ndarray, uncertainty: float) -> Certificate:
+def certified_root(f: Callable[[Any], Any], x: np.ndarray, widths: np.ndarray, reach: float) -> Certificate:
     """Take a root to full precision, and check that it is one at which the derivative is regular.
 
-    It is not if it changes by a factor of two within the uncertainty of the root, in the direction in which
-    the function changes least: then nothing is known of it but that it is small.
+    It is not if Newton's method converges linearly, as it does where the derivative vanishes; nor if the
+    derivative is another one within the tolerance of the root: then little is known of it.
 
     Parameters
     ----------
@@ -159,47 +166,42 @@ def certified_root(f: Callable[[Any], Any], x: np.ndarray, uncertainty: float) -
         A function of a vector, with as many results.
     x : numpy.ndarray
         What a solver found.
-    uncertainty : float
-        How far from the root it may be: a few times the tolerance of the solver.
+    widths : numpy.ndarray
+        The tolerance of each element.
+    reach : float
+        How far from the root x may be.
 
     Returns
     -------
     Certificate
     """
-    x = np.asarray(x, np.float64)
     slopes = jacobian(f)
     none = np.zeros(0)
-    best, least, z = x, np.inf, x
+    best, z, sizes = x, x, [np.inf]
     with np.errstate(all="ignore"):
         for _ in range(_MOST_STEPS):
             matrix = np.asarray(slopes(z), np.float64)
-            if not np.all(np.isfinite(matrix)):
+            if not is_regular(matrix):
                 return Certificate(x, none, VANISHING)
-            try:
-                step = np.linalg.solve(matrix, np.asarray(inside(f(z)), np.float64))
-            except np.linalg.LinAlgError:
-                return Certificate(x, none, VANISHING)
+            step = np.linalg.solve(matrix, np.asarray(inside(f(z)), np.float64))
             size = float(np.max(np.abs(step)))
-            if not size < least:
+            if not size < sizes[-1]:
                 break
-            best, least = z, size
-            z = z - step
+            best, z = z, z - step
+            sizes.append(size)
             if size == 0:
                 break
-        else:
-            if least > max(uncertainty, _SMALLEST):  # converges linearly, as at a double root
-                return Certificate(x, none, VANISHING)
-        near = max(uncertainty, _SMALLEST)
-        if not (least <= near and np.max(np.abs(best - x)) <= 1e4 * near):
-            return Certificate(x, none, NO_ROOT)
-        u, values, v = np.linalg.svd(np.asarray(slopes(best), np.float64))
-        if not values[-1] > 1e-15 * values[0]:
+        ratios = [later / earlier for earlier, later in pairwise(sizes[1:])]
+        if len([ratio for ratio in ratios if _LINEAR[0] < ratio < _LINEAR[1]]) >= _MOST_LINEAR:
             return Certificate(x, none, VANISHING)
-        around = [
-            u[:, -1] @ np.asarray(inside(jvp(f, (best + side * uncertainty * v[-1],), (v[-1],))[1]))
-            for side in (-1.0, 1.0)
-        ]
-    slopes_near = np.array([values[-1], *around])  # u.T @ matrix @ v is positive
-    known = slopes_near[np.isfinite(slopes_near)]
-    is_steady = np.min(known) > 0.5 * np.max(known)
-    return Certificate(best, none, 0 if is_steady else VANISHING)
+        near = max(1e-9 * float(np.max(np.abs(x))), 1e-3 * reach, _SMALLEST)
+        if not (sizes[-1] <= near and np.max(np.abs(best - x)) <= reach + near):
+            return Certificate(x, none, NO_ROOT)
+        matrix = np.asarray(slopes(best), np.float64)
+        widths = np.minimum(widths, _WIDEST * np.maximum(np.abs(best), 1e-3))
+        for side in (-4.0, 4.0):
+            other = np.asarray(slopes(best + side * widths), np.float64)
+            change = np.linalg.solve(matrix, other - matrix) if np.all(np.isfinite(other)) else 0.0
+            if np.max(np.abs(change)) > _STEADY:
+                return Certificate(x, none, VANISHING)
+    return Certificate(best, none)

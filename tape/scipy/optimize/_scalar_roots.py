@@ -255,7 +255,7 @@ def newton(
             return Found(found[0], found[1].converged, found[1].flag, found[1])
         return Found(found[0], found[1], "some roots have not been found", found)
 
-    roots = Roots("newton", f, (x0, x1), args, run, lambda x: 4 * (tol + rtol * x))
+    roots = Roots("newton", f, (x0, x1), args, run, lambda x: tol + rtol * x)
     root = roots.root()
     report: Any = roots.found.report
     if not full_output:
@@ -338,9 +338,7 @@ def root_scalar(
     if relative is None:
         relative = 0.0 if bracket is None else _RTOL
     values = (lambda x, *args: checked(x, *args)[0]) if has_pair else checked
-    roots = Roots(
-        "root_scalar", values, (bracket, x0, x1), args, run, lambda x: 4 * (absolute + relative * x)
-    )
+    roots = Roots("root_scalar", values, (bracket, x0, x1), args, run, lambda x: absolute + relative * x)
     return _reported(roots, roots.root())
 
 
@@ -367,7 +365,7 @@ def _bracketed(
             )
         return Found(root, report.converged, report.flag, report)
 
-    roots = Roots(what, f, (a, b), args, run, lambda x: 4 * (options["xtol"] + options["rtol"] * x))
+    roots = Roots(what, f, (a, b), args, run, lambda x: options["xtol"] + options["rtol"] * x)
     root = roots.root()
     return (root, _reported(roots, root)) if is_full else root
 

@@ -86,7 +86,7 @@ def fsolve(
             )  # fmt: skip
         return Found(x, status == 1, " ".join(message.split()), (info, status, message))
 
-    roots = Roots("fsolve", f, operand(x0), args, run, lambda x: 4 * xtol * x)
+    roots = Roots("fsolve", f, operand(x0), args, run, lambda x: xtol * x, lambda x: 100 * xtol * x)
     x = roots.root()
     info, status, message = roots.found.report
     if not full_output:
@@ -158,4 +158,7 @@ def fixed_point(
         return ops.subtract(operand(f(x, *args)), x)
 
     residual.__name__ = getattr(func, "__name__", "f")
-    return Roots("fixed_point", residual, operand(x0), args, run, lambda x: 4 * xtol * x).root()
+    roots = Roots(
+        "fixed_point", residual, operand(x0), args, run, lambda x: xtol * x, lambda x: 1000 * xtol * x
+    )
+    return roots.root()
