@@ -257,6 +257,8 @@ CASES = [
         for k in range(2)
     ),
     *(Case(f"special.itairy {k}", airy_integral(k), real(3)) for k in range(4)),
+    *cases("elliprf", [((3,), (), (1,))], (off_axes, off_axes, upper)),
+    *cases("elliprj", [((2,), (), (1,), ())], (off_axes, off_axes, positive, off_axes)),
     *(Case(f"special.airye complex {k}", of_several("airye", k), off_axes(3)) for k in range(4)),
     *cases("ellipkinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),
     *cases("ellipeinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),

@@ -35,11 +35,12 @@ declare_samples(
     "scipy.special.mathieu_modcem1, scipy.special.mathieu_modcem2, scipy.special.mathieu_modsem1, "
     "scipy.special.mathieu_modsem2(2, 1.5, x)",
     "scipy.special.pro_ang1, scipy.special.obl_ang1(1, 2, 1.5, x / 9)",
-    "scipy.special.pro_ang1_cv, scipy.special.obl_ang1_cv(1, 2, 1.5, 6.5, x / 9)",
+    "scipy.special.pro_ang1_cv(1, 2, 1.5, 6.9447848136442785, x / 9)",
+    "scipy.special.obl_ang1_cv(1, 2, 1.5, 5.015885665256057, x / 9)",
     "scipy.special.pro_rad1, scipy.special.pro_rad2, scipy.special.obl_rad1, "
-    "scipy.special.obl_rad2(1, 2, 1.5, 1 + x)",
-    "scipy.special.pro_rad1_cv, scipy.special.pro_rad2_cv, scipy.special.obl_rad1_cv, "
-    "scipy.special.obl_rad2_cv(1, 2, 1.5, 6.5, 1 + x)",
+    "scipy.special.obl_rad2(1, 2, 1.5, 2 + x)",
+    "scipy.special.pro_rad1_cv, scipy.special.pro_rad2_cv(1, 2, 1.5, 6.9447848136442785, 2 + x)",
+    "scipy.special.obl_rad1_cv, scipy.special.obl_rad2_cv(1, 2, 1.5, 5.015885665256057, 2 + x)",
 )
 
 
