@@ -33,11 +33,17 @@ airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtr
 beta_density_mixture beta_mixture chndtr chndtridf chndtrinc chndtrix elliprf elliprg elliprj
 elliptic_integral gamma_density_mixture gamma_mixture it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0
 itairy_ant itairy_apt itairy_bnt itairy_bpt kelvin_be kelvin_bep kelvin_ke kelvin_kep lmbda_slopes
-lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values modfresnelm_fm modfresnelm_km modfresnelp_fp
-modfresnelp_kp nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
-nctdtrit pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values
-riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values smirnov_by_x sph_harm_y sph_legendre_p
-student_mean
+lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values mathieu_a mathieu_b mathieu_cem_slope
+mathieu_cem_value mathieu_modcem1_slope mathieu_modcem1_value mathieu_modcem2_slope mathieu_modcem2_value
+mathieu_modsem1_slope mathieu_modsem1_value mathieu_modsem2_slope mathieu_modsem2_value mathieu_sem_slope
+mathieu_sem_value modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtrik nbdtrin ncfdtr ncfdtri
+ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit obl_ang1_cv_slope obl_ang1_cv_value
+obl_ang1_slope obl_ang1_value obl_cv obl_rad1_cv_slope obl_rad1_cv_value obl_rad1_slope obl_rad1_value
+obl_rad2_cv_slope obl_rad2_cv_value obl_rad2_slope obl_rad2_value pbdn_seq_slopes pbdn_seq_values
+pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values pro_ang1_cv_slope pro_ang1_cv_value
+pro_ang1_slope pro_ang1_value pro_cv pro_rad1_cv_slope pro_rad1_cv_value pro_rad1_slope pro_rad1_value
+pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope pro_rad2_value riccati_jn_slopes riccati_jn_values
+riccati_yn_slopes riccati_yn_values smirnov_by_x sph_harm_y sph_legendre_p student_mean
 """
 WITHOUT_INSTRUCTIONS = frozenset([*_IN_PYTHON.split(), *_SPECIAL_IN_PYTHON.split()])
 """Operations that programs run in Python, wherever they occur."""

@@ -164,6 +164,24 @@ def airy_integral(k: int) -> Any:
     return call
 
 
+PROLATE, OBLATE = float(special.pro_cv(1, 3, 1.3)), float(special.obl_cv(1, 3, 1.3))
+SOLUTIONS: dict[str, tuple[tuple[float, ...], Domain]] = {
+    "mathieu_cem": ((2, 1.5), past_one), "mathieu_sem": ((2, 1.5), past_one),
+    **{f"mathieu_mod{parity}m{kind}": ((2, 1.5), unit) for parity in ("ce", "se") for kind in (1, 2)},
+    "pro_ang1": ((1, 3, 1.3), middle), "pro_ang1_cv": ((1, 3, 1.3, PROLATE), middle),
+    "obl_ang1": ((1, 3, 1.3), middle), "obl_ang1_cv": ((1, 3, 1.3, OBLATE), middle),
+    **{f"pro_rad{kind}": ((1, 3, 1.3), past_one) for kind in (1, 2)},
+    **{f"pro_rad{kind}_cv": ((1, 3, 1.3, PROLATE), past_one) for kind in (1, 2)},
+    **{f"obl_rad{kind}": ((1, 3, 1.3), past_one) for kind in (1, 2)},
+    **{f"obl_rad{kind}_cv": ((1, 3, 1.3, OBLATE), past_one) for kind in (1, 2)},
+}  # fmt: skip
+"""Functions that are returned with their derivative, the numbers in front, and the domain of the last."""
+
+
+def of_last(name: str, k: int, *before: float) -> Any:
+    return lambda ns, x: getattr(ns.special, name)(*before, x)[k]
+
+
 FOUND: dict[str, tuple[int, tuple[float, ...]]] = {
     "chndtridf": (1, (3.5, 0.3, 2.0)), "chndtrinc": (2, (3.5, 2.0, 0.5)),
     "ncfdtridfn": (0, (0.3, 3.5, 0.5, 0.3)), "ncfdtridfd": (1, (3.5, 0.3, 2.0, 1.0)),
@@ -233,7 +251,14 @@ CASES = [
         for op, (place, centers) in FOUND.items()
     ),
     *cases("elliprj", [((2, 1), (3,), (2, 3), (3,))], (positive,) * 4),
+    *(
+        Case(f"special.{op} {k}", of_last(op, k, *before), domain(2))
+        for op, (before, domain) in SOLUTIONS.items()
+        for k in range(2)
+    ),
     *(Case(f"special.itairy {k}", airy_integral(k), real(3)) for k in range(4)),
+    *cases("elliprf", [((3,), (), (1,))], (off_axes, off_axes, upper)),
+    *cases("elliprj", [((2,), (), (1,), ())], (off_axes, off_axes, positive, off_axes)),
     *(Case(f"special.airye complex {k}", of_several("airye", k), off_axes(3)) for k in range(4)),
     *cases("ellipkinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),
     *cases("ellipeinc", [((),), ((2, 3),)], (twice,), after=(0.4,)),

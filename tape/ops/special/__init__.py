@@ -24,6 +24,8 @@ from tape.ops.special.carlson import *  # noqa: F403
 from tape.ops.special.carlson import __all__ as _carlson
 from tape.ops.special.elliptic import *  # noqa: F403
 from tape.ops.special.elliptic import __all__ as _elliptic
+from tape.ops.special.equations import *  # noqa: F403
+from tape.ops.special.equations import __all__ as _equations
 from tape.ops.special.exponential import *  # noqa: F403
 from tape.ops.special.exponential import __all__ as _exponential
 from tape.ops.special.further import *  # noqa: F403
@@ -93,6 +95,7 @@ __all__ = [
     *_kolmogorov,
     *_several,
     *_noncentral,
+    *_equations,
     *_spherical,
 ]
 

@@ -3,12 +3,12 @@
 Each is an integral of powers over t from 0 on, DLMF 19.16 and 19.23.8: ``t**c (t + x)**-a (t + y)**-b ...``.
 A derivative by x is -a times the same with a + 1 in place of a. What is not one of SciPy's functions is
 integrated here, by the trapezoidal rule in ``log(t)``, which converges geometrically, as the integrand is
-analytic there and falls exponentially on both sides; all its terms are positive.
+analytic there and falls exponentially on both sides. Of positive numbers all its terms are positive.
 """
 
 from __future__ import annotations
 
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tape.core.elementwise import elementwise
 from tape.errors import UnsupportedError
 from tape.inspect.samples import declare_samples
 from tape.ops.special.by_parameters.numbers import Array, in_blocks
-from tape.ops.special.scipy_ufuncs import DECLARED, Function, narrowed, refuse_derivative, scipy_ufunc
+from tape.ops.special.scipy_ufuncs import Function, narrowed, scipy_ufunc
 
 __all__ = ["elliprc", "elliprd", "elliprf", "elliprg", "elliprj"]
 
@@ -28,7 +28,11 @@ declare_samples(
 )
 
 _STEP = 0.4
-"""In ``log(t)``: the error is about ``exp(-2 pi**2 / step)``."""
+"""In ``log(t)``: the error is about ``exp(-2 pi angle / step)``, with the angle from the negative axis."""
+_DIGITS = 38.0
+"""The logarithm of the error."""
+_NEAREST = 0.1
+"""The smallest angle from the negative axis."""
 _FALL = 40.0
 """The logarithm by which the integrand falls at both ends."""
 
@@ -36,22 +40,24 @@ _FALL = 40.0
 def _integrate(power: int, exponents: tuple[float, ...], *operands: Array) -> Array:
     """Integrate ``t**power`` times each ``(t + operand)**-exponent`` over t from 0 on."""
     ends = np.stack(operands)
-    if np.any(ends < 0):
+    angle = np.min(np.where(ends == 0, np.pi, np.pi - np.abs(np.angle(ends))), initial=np.pi)
+    if angle < _NEAREST:
         raise UnsupportedError(
-            "a derivative of Carlson's elliptic integrals is asked for at a negative argument, where the "
-            "integral is a principal value. Differentiate at positive arguments, of elliprc and elliprj by "
-            "DLMF 19.2.20 and 19.20.14"
+            "a derivative of Carlson's elliptic integrals is asked for at, or close to, a negative argument, "
+            "where the integral is a principal value or cut. Differentiate at positive ones, of elliprc and "
+            "elliprj by DLMF 19.2.20 and 19.20.14"
         )
-    is_zero = ends == 0
+    is_zero, sizes = ends == 0, np.abs(ends)
     rates = np.array(exponents)[:, None]
     rise = power + 1 - np.sum(rates * is_zero, axis=0)  # the power of t towards 0, and from the largest on
     fall = sum(exponents) - power - 1
-    least = np.min(np.where(is_zero, np.inf, ends), axis=0)
-    most = np.max(ends, axis=0)
+    least = np.min(np.where(is_zero, np.inf, sizes), axis=0)
+    most = np.max(sizes, axis=0)
     is_there = (rise > 0) & np.isfinite(least) & np.isfinite(most)
     low = np.log(np.where(is_there, least, 1.0)) - _FALL / np.where(is_there, rise, 1.0)
     high = np.log(np.where(is_there, most, 1.0)) + _FALL / fall
-    count = int(np.ceil(np.max((high - low) / _STEP, initial=1.0)))
+    widest = min(_STEP, 2 * np.pi * angle / _DIGITS) if ends.dtype.kind == "c" else _STEP
+    count = int(np.ceil(np.max((high - low) / widest, initial=1.0)))
     step = (high - low) / count
     t = np.exp(low + step * np.arange(count + 1)[:, None])
     terms = np.log(t) * (power + 1)
@@ -71,7 +77,8 @@ def _integral(power: int, exponents: tuple[float, ...]) -> Function:
         return lambda d, out, *operands: d * (_integral(power, raised)(*operands) * -exponents[k])
 
     def forward(*operands: Any) -> Any:
-        found = in_blocks(lambda *ends: _integrate(power, exponents, *ends), *operands)
+        dtype = np.result_type(*operands, np.float64)
+        found = in_blocks(lambda *ends: _integrate(power, exponents, *ends), *operands, size=256, dtype=dtype)
         return narrowed(found[()], operands)
 
     return elementwise(
@@ -90,21 +97,7 @@ def _declare(name: str, doc: str, scale: float, power: int, *exponents: float) -
         factor = scale * (1 if power else -exponents[k])
         return lambda d, out, *operands: d * (_integral(power, raised)(*operands) * factor)
 
-    function = scipy_ufunc(name, doc, *map(slope, range(len(exponents))))
-
-    @wraps(function)
-    def checked(*operands: Any) -> Any:
-        if any(np.result_type(operand).kind == "c" for operand in operands):
-            for operand in operands:
-                refuse_derivative(
-                    operand,
-                    f"scipy.special.{name} of complex numbers",
-                    "Pass real numbers, or tape.stop_gradient of a Var",
-                )
-        return function(*operands)
-
-    DECLARED[name] = checked
-    return checked
+    return scipy_ufunc(name, doc, *map(slope, range(len(exponents))))
 
 
 elliprf = _declare("elliprf", "Carlson's elliptic integral RF of x, y and z.", 0.5, 0, 0.5, 0.5, 0.5)

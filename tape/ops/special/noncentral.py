@@ -35,13 +35,17 @@ __all__ = [
 
 declare_samples(
     "scipy.special.chndtr(x, v, 1.5)",
-    "scipy.special.chndtridf, scipy.special.chndtrinc(1 + x, 0.3, 2.5)",
+    "tape.ops.special.chndtridf(3 + x, 0.3, 2.5)",
+    "tape.ops.special.chndtrinc(3 + x, 2.5, 0.3)",
     "scipy.special.chndtrix(x / 9, v, 1.5)",
     "scipy.special.ncfdtr(2.5, v, 1.5, x)",
     "scipy.special.ncfdtri(2.5, v, 1.5, x / 9)",
-    "scipy.special.ncfdtridfd, scipy.special.ncfdtridfn, scipy.special.ncfdtrinc(2.5, 0.4, 1.5, x)",
+    "tape.ops.special.ncfdtridfn(0.3, 3.5, 0.5, x / 2)",
+    "tape.ops.special.ncfdtridfd(3.5, 0.3, 2.0, 1 + x / 9)",
+    "tape.ops.special.ncfdtrinc(2.0, 2.5, 0.5, 3 + x)",
     "scipy.special.nctdtr(v, 0.5, x)",
-    "scipy.special.nctdtridf, scipy.special.nctdtrinc(2.5, 0.4, x)",
+    "tape.ops.special.nctdtridf(0.8, 0.2, 2 + x)",
+    "tape.ops.special.nctdtrinc(2.5, 0.5, x)",
     "scipy.special.nctdtrit(v, 0.5, x / 9)",
 )
 

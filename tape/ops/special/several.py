@@ -35,7 +35,8 @@ __all__ = [
 ]  # fmt: skip
 
 declare_samples(
-    "scipy.special.airye, scipy.special.it2i0k0, scipy.special.it2j0y0, scipy.special.itairy(1 + x)",
+    "scipy.special.airye, scipy.special.it2i0k0, scipy.special.it2j0y0(1 + x)",
+    "tape.ops.special.itairy(1 + x)",
     "scipy.special.kelvin, scipy.special.modfresnelm, scipy.special.modfresnelp(1 + x)",
     "scipy.special.besselpoly(x, 1.5, 2.5)",
 )

@@ -113,11 +113,13 @@ def fill(out: Array, is_there: Array, function: Callable[..., Array], *arrays: A
         out[is_there] = function(*(array[is_there] for array in arrays))
 
 
-def in_blocks(function: Callable[..., Array], *operands: Any, size: int = _BLOCK) -> Array:
+def in_blocks(
+    function: Callable[..., Array], *operands: Any, size: int = _BLOCK, dtype: Any = np.float64
+) -> Array:
     """Broadcast operands, and compute a function of vectors block by block, without warnings."""
-    arrays = np.broadcast_arrays(*(np.asarray(operand, np.float64) for operand in operands))
+    arrays = np.broadcast_arrays(*(np.asarray(operand, dtype) for operand in operands))
     flat = [array.ravel() for array in arrays]
-    out = np.empty(flat[0].shape)
+    out = np.empty(flat[0].shape, dtype)
     with np.errstate(all="ignore"):
         for start in range(0, len(out), size):
             part = slice(start, start + size)
