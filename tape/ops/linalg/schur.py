@@ -36,9 +36,8 @@ def _blocks(t: Any) -> list[tuple[int, int]]:
 
 
 def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
-    values = [np.linalg.eigvals(t[a:b, a:b]) for a, b in blocks]
+    values = np.concatenate([np.linalg.eigvals(t[a:b, a:b]) for a, b in blocks])
     index = np.repeat(np.arange(len(blocks)), [b - a for a, b in blocks])
-    values = np.concatenate(values)
     distances = np.abs(values[:, None] - values)
     limit = 8 * len(t) * np.finfo(t.dtype).eps * np.max(np.abs(values))
     if np.any((distances <= limit) & (index[:, None] != index)):
