@@ -18,45 +18,51 @@ from tests.test_program import gradient
 
 ONE_BY_ONE = """
 argwhere bincount bins_of convolve correlate extreme_positions flatnonzero hashing_order histogram
-histogram_bin_edges histogramdd interp interpolation intersect1d lexsort lstsq matrix_rank nonzero
-of_conjugates of_full_rank rank residuals singular_values span stays trimmed unique unravel_index
+histogram_bin_edges histogramdd interp interpolation intersect1d leading_vectors lexsort lstsq
+matrix_rank nonzero null_basis of_conjugates of_full_rank qr_delete qr_insert qr_update range_basis rank
+residuals singular_values span stays trimmed unique unravel_index
 """
 """Operations that do a batch one element at a time."""
 GROWING = """
 all_pole argwhere bincount convolve correlate dot embedding flatnonzero getitem hashing_order histogram
-histogram_bin_edges histogramdd interp intersect1d isin lexsort lstsq matrix_rank nanmax nanmin nanquantile
-nanstd nanvar nonzero of_full_rank percentile prod quantile rank residuals searchsorted singular_values
-solve_banded span sparse_product spsolve sum trimmed unique unravel_index var
+histogram_bin_edges histogramdd interp intersect1d isin leading_vectors lexsort lstsq matrix_rank nanmax
+nanmin nanquantile nanstd nanvar nonzero null_basis of_full_rank percentile prod qr_delete qr_insert
+qr_update quantile range_basis rank residuals searchsorted singular_values solve_banded span
+sparse_product spsolve sum trimmed unique unravel_index var
 """
 """Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
-agm airy_ai airy_aip airy_bi airy_bip all_pole angle apply arccos arccosh arcsin arcsinh arctan2 arctanh bei
-beip ber berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln binary_cross_entropy
-binary_cross_entropy_with_logits binom boxcox boxcox1p btdtria btdtrib cbrt chdtr chdtrc chdtri chdtriv
-cholesky cholesky_pullback cofactors cosdg cosh cosm1 cotdg cumprod dawsn det eigenvalues eigenvectors
-eigvals eigvalsh ellipe ellipeinc ellipj_cn ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu
-elu_slope entr erfc erfcinv erfcx erfi erfinv eval_chebyc eval_chebys eval_chebyt eval_chebyu
-eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre
-eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn
-exprel exprel_derivative fdtr fdtrc fdtri fdtridfd float_power fresnel_c fresnel_s gamma gamma_by_parameter
-gammainc gammaincc gammainccinv gammaincinv gammaln gdtr gdtrc gdtria gdtrib gdtrix gelu gelu_slope
-gelu_tanh geomspace hankel1 hankel1e hankel2 hankel2e hardswish hardswish_slope hazard huber huber_loss
+agm airy_ai airy_aip airy_bi airy_bip all_pole angle apply arccos arccosh arcsin arcsinh arctan2 arctanh
+bei beip ber berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln
+binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p btdtria btdtrib cbrt chdtr
+chdtrc chdtri chdtriv cholesky cholesky_of_bands cholesky_pullback cofactors complex_schur_form
+complex_schur_vectors continuous_riccati cosdg cosh cosm1 cotdg cumprod d_of_ldl dawsn det
+discrete_riccati eigenvalues eigenvectors eigvals eigvals_of_bands eigvalsh ellipe ellipeinc ellipj_cn
+ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu elu_slope entr erfc erfcinv erfcx erfi erfinv
+eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite
+eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi
+eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn exprel exprel_derivative fdtr fdtrc fdtri
+fdtridfd float_power fresnel_c fresnel_s gamma gamma_by_parameter gammainc gammaincc gammainccinv
+gammaincinv gammaln gdtr gdtrc gdtria gdtrib gdtrix gelu gelu_slope gelu_tanh geomspace hankel1 hankel1e
+hankel2 hankel2e hardswish hardswish_slope hazard hessenberg_basis hessenberg_form huber huber_loss
 huber_loss_slope hyp0f1 hyp1f1 hyp2f1 hyperu hypot i0 i0e i1 i1e independent interp interpolation inv
 inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero it2struve0 iti0k0_ii0 iti0k0_ik0 itj0y0_ij0
 itj0y0_iy0 itmodstruve0 itstruve0 iv ive j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp kl_div kn kv kve
-lambertw left_singular_vectors log10 log1p log2 log_expit log_ndtr log_odds_against log_wright_bessel
-logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit logm logsigmoid logsigmoid_slope lpmv
-lstsq median mish mish_slope modstruve multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr
-nbdtrc nbdtri ndtr ndtri ndtri_exp negative_entropy norm nrdtrimn nrdtrisd over owens_t packed_lu pbdv_d
-pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp pdtr pdtrc pdtri pdtrik percentile pinv poch polygamma polyval powm1
-prelu prod pseudo_huber psi q_of_qr quantile r_of_qr radian recurrence rel_entr residuals rgamma
-riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale sampled_product shichi_chi
-shichi_shi sici_ci sici_si sign sign_of_slogdet silu silu_slope sinc sindg singular_values sinh
-softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign
-softsign_slope solve_banded solve_bands solve_triangular sparse_product spence spherical_in spherical_jn
-spherical_kn spherical_yn spsolve sqrtm standardized standardized_scale std stdtr stdtridf stdtrit struve
-student_by_df svdvals sylvester tandg vander var voigt_profile vonmises_ppf wofz wright_bessel wrightomega
-xlog1py xlogy y0 y1 yn yv yve zeta zetac
+l_of_ldl lambertw leading_vectors left_singular_vectors log10 log1p log2 log_expit log_ndtr
+log_odds_against log_wright_bessel logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit
+logm logsigmoid logsigmoid_slope lpmv lstsq median mish mish_slope modstruve multigammaln nanmedian
+nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc nbdtri ndtr ndtri ndtri_exp negative_entropy
+nonzero_spectrum norm nrdtrimn nrdtrisd null_basis over owens_t packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp
+pbwa_w pbwa_wp pdtr pdtrc pdtri pdtrik percentile pinv poch polygamma polyval positive_factor powm1 prelu
+prod pseudo_huber psi q_of_qr quantile r_of_qr radian range_basis recurrence rel_entr residuals rgamma
+riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale sampled_product schur_form
+schur_turn schur_vectors shichi_chi shichi_shi sici_ci sici_si sign sign_of_slogdet signm silu silu_slope
+sinc sindg singular_values sinh softmax_cross_entropy_mean softmax_cross_entropy_none
+softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_banded solve_bands
+solve_triangular sparse_product spence spherical_in spherical_jn spherical_kn spherical_yn spsolve sqrtm
+standardized standardized_scale std stdtr stdtridf stdtrit struve student_by_df svdvals sylvester tandg
+unitary_factor vander var voigt_profile vonmises_ppf wofz wright_bessel wrightomega xlog1py xlogy y0 y1
+yn yv yve zeta zetac
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -65,19 +71,23 @@ broadcast_to diagonal einsum expand_dims getitem imag real reshape squeeze swapa
 """Operations whose results may be views."""
 OF_DATA = """
 argwhere bincount eig eig_like eigvals flatnonzero getitem hashing_order histogram histogram_bin_edges
-intersect1d nonzero of_conjugates residuals span trimmed unique
+intersect1d leading_vectors nonzero null_basis of_conjugates range_basis residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition beta_by_parameters betainc betaincc
-betainccinv betaincinv btdtria btdtrib eig eig_like eigvals ellipj_cn ellipj_dn ellipj_ph ellipj_sn
-eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative
-fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix
-hashing_order hyp1f1 hyp2f1 hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw
-linspace log_wright_bessel logm lpmv lu_order lu_pivots nbdtr nbdtrc nbdtri norm nrdtrimn nrdtrisd
-of_conjugates packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp radian sampled_product shichi_chi
-shichi_shi sici_ci sici_si solve_banded solve_bands sparse_product spherical_in spherical_jn spherical_kn
-spherical_yn spline_filter spsolve sqrtm student_by_df sylvester voigt_profile vonmises_ppf wright_bessel
+airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition balance balance_order beta_by_parameters
+betainc betaincc betainccinv betaincinv btdtria btdtrib cholesky_of_bands complex_schur
+continuous_riccati discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals
+eigvals_of_bands ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer eval_genlaguerre eval_hermite
+eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c
+fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix hashing_order hessenberg hyp1f1 hyp2f1
+hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw ldl ldl_order
+leading_vectors linspace log_wright_bessel logm lpmv lu_order lu_pivots nbdtr nbdtrc nbdtri
+negligible_beside nonzero_spectrum norm nrdtrimn nrdtrisd null_basis of_conjugates packed_lu pbdv_d
+pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor qr_delete qr_insert qr_update radian range_basis
+sampled_product schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm solve_banded
+solve_bands sparse_product spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve
+sqrtm student_by_df sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
@@ -89,31 +99,33 @@ FORWARDS = """
 """
 """Operations whose reverse rule is the transpose of the forward one."""
 UNEXPLAINED = """
-alike apply independent
+alike apply independent nonzero_spectrum positive_factor
 """
 """Operations whose errors stay what they are."""
 FREE = """
-beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal
-embedding expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet matrix_power
-one_hot pick place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized right_singular_vectors
-roll rows set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_axis transpose
-unfold
+beside broadcast_to choose complex_schur_form complex_schur_vectors concatenate cond copy d_of_ldl
+diagonal eigenvalues eigenvectors embedded_diagonal embedding expand_dims fftshift gathered getitem
+hessenberg_basis hessenberg_form ifftshift imag l_of_ldl left_singular_vectors logabsdet matrix_power
+one_hot pick place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized
+right_singular_vectors roll rows schur_form schur_vectors set_at sign_of_slogdet singular_values squeeze
+stack swapaxes take take_along_axis transpose unfold
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """
-add_along_axis add_at all all_pole any argmax argmin argpartition argsort bincount cholesky_pullback conv
-conv_input conv_weight convolve correlate count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum
-expm fft flatnonzero fold histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm
+add_along_axis add_at all all_pole any argmax argmin argpartition argsort bincount cholesky_pullback
+continuous_riccati conv conv_input conv_weight convolve correlate count_nonzero det digitize
+discrete_riccati dot eig eig_of_bands eigh eigvals eigvals_of_bands eigvalsh einsum expm fft flatnonzero
+fold hessenberg histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm
 logsumexp lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax
-nanmean nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm packed_lu percentile pinv polyval prod
-qr quantile rfft rms_normalized sampled_product scatter searchsorted slogdet softmax
-softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum solve solve_banded
-solve_triangular sort sparse_product spline_filter spsolve sqrtm standardized std sum sum_pool sum_pool_vjp
-sum_to svd svdvals sylvester unique var vecdot
+nanmean nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm null_basis packed_lu percentile
+pinv polyval prod qr quantile range_basis rfft rms_normalized sampled_product scatter schur searchsorted
+signm slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum
+solve solve_banded solve_triangular sort sparse_product spline_filter spsolve sqrtm standardized std sum
+sum_pool sum_pool_vjp sum_to svd svdvals sylvester unique unitary_factor var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """
-add_along_axis add_at argwhere cholesky nonzero scatter unique
+add_along_axis add_at argwhere cholesky ldl nonzero scatter unique
 """
 """Operations whose calls together take less, but something."""
 

@@ -240,3 +240,31 @@ def test_singular_leading_parts_have_no_derivative():
     assert_alike(linalg.lu(singular), original.lu(singular))
     with pytest.raises(errors.SingularMatrixError, match="leading part"):
         tape.grad(lambda a: np.sum(linalg.lu(a)[1]))(singular)
+
+
+CLOSED = {
+    "eigvalsh": lambda k: linalg.eigvalsh(k),
+    "solve": lambda k: linalg.solve(k, k),
+    "eig_banded": lambda k: linalg.eig_banded(k, eigvals_only=True),
+    "funm": lambda k: np.abs(linalg.funm(k, np.exp)),
+    "ldl": lambda k: linalg.ldl(k)[1],
+    "orth": lambda k: linalg.orth(k) ** 2,
+    "solve_circulant": lambda k: linalg.solve_circulant(k[0], k),
+    "toeplitz": lambda k: linalg.toeplitz(k[0]),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("dtype", [float, int])
+def test_programs_follow_arrays_that_are_closed_over(name, dtype):
+    """Changed in place, whatever is made of them is made anew."""
+    k = np.array([[9, 1, 2], [1, 6, 3], [2, 3, 12]]).astype(dtype)
+
+    def f(x):
+        return np.sum(CLOSED[name](k)) * x
+
+    compiled = tape.compile(f)
+    compiled(2.0)
+    k += np.diag([3, 1, 5]).astype(dtype)
+    k[0, 1] = 2
+    np.testing.assert_allclose(compiled(2.0), f(2.0), rtol=1e-12)

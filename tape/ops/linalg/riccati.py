@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import batch_rules
 from tape.core.op import Op
 from tape.errors import OptionError, SingularMatrixError
 from tape.inspect.costs import declare_cost
@@ -131,9 +132,15 @@ def _stein(loop: Any, c: Any) -> Any:
 
 
 continuous_riccati = Op(
-    _forward("solve_continuous_are"), name="continuous_riccati", data_dependent=False, jvp=_continuous_jvp
+    _forward("solve_continuous_are"),
+    name="continuous_riccati",
+    batch=batch_rules.elementwise,
+    jvp=_continuous_jvp,
 )
 discrete_riccati = Op(
-    _forward("solve_discrete_are"), name="discrete_riccati", data_dependent=False, jvp=_discrete_jvp
+    _forward("solve_discrete_are"),
+    name="discrete_riccati",
+    batch=batch_rules.elementwise,
+    jvp=_discrete_jvp,
 )
 declare_cost(lambda out, shapes, attrs: 200 * out[-1] ** 3, continuous_riccati, discrete_riccati)

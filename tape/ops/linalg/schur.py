@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core import batch_rules
 from tape.core.op import Op
 from tape.errors import SingularMatrixError
 from tape.inspect.costs import declare_cost, per_matrix
@@ -36,9 +37,8 @@ def _blocks(t: Any) -> list[tuple[int, int]]:
 
 
 def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
-    values = [np.linalg.eigvals(t[a:b, a:b]) for a, b in blocks]
+    values = np.concatenate([np.linalg.eigvals(t[a:b, a:b]) for a, b in blocks])
     index = np.repeat(np.arange(len(blocks)), [b - a for a, b in blocks])
-    values = np.concatenate(values)
     distances = np.abs(values[:, None] - values)
     limit = 8 * len(t) * np.finfo(t.dtype).eps * np.max(np.abs(values))
     if np.any((distances <= limit) & (index[:, None] != index)):
@@ -74,6 +74,12 @@ def _turn_of_one(t: Any, x: Any, turned: bool) -> tuple[Any]:
     return (out,)
 
 
+def _turn_forward(t: Any, x: Any, *, turned: bool) -> Any:
+    stack = np.broadcast_shapes(t.shape[:-2], x.shape[:-2])
+    spread = [np.broadcast_to(part, (*stack, *part.shape[-2:])) for part in (t, x)]
+    return by_matrix(lambda t, x: _turn_of_one(t, x, turned))(*spread)[0]
+
+
 def _by_triangle(moved: Any, out: Any, t: Any, turned: bool) -> Any:
     """Return what the change of the triangle does to the right side."""
     if turned:
@@ -89,10 +95,9 @@ def _turn_vjp(g: Any, out: Any, t: Any, x: Any, turned: bool) -> Any:
 
 
 lower_turn: Op = Op(
-    lambda t, x, *, turned: by_matrix(lambda t, x: _turn_of_one(t, x, turned))(t, x)[0],
+    _turn_forward,
     name="schur_turn",
-    batch=None,
-    data_dependent=False,
+    batch=batch_rules.elementwise,
     vjp=[_turn_vjp, lambda g, out, t, x, turned: lower_turn(t, g, turned=not turned)],
     jvp=[
         lambda moved, out, t, x, turned: -lower_turn(t, _by_triangle(moved, out, t, turned), turned=turned),

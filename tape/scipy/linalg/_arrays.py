@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from tape import errors
+from tape.core.interpreter import lift
 from tape.core.node import Handle
 from tape.core.operands import as_operand, lift_all
 from tape.numpy._conversion import array, holds_vars
@@ -32,8 +33,13 @@ __all__ = [
 
 
 def as_array(x: Any) -> Any:
-    """Return what can be computed with: lists become arrays, those with Vars too."""
-    return x if isinstance(x, Handle) else np.asarray(as_operand(array(x)))
+    """Return what can be computed with: lists become arrays, those with Vars too.
+
+    An array becomes a Var of the program that is being recorded, if one is, and follows its changes.
+    """
+    if isinstance(x, Handle):
+        return x
+    return lift(as_operand(x) if type(x) is np.ndarray else np.asarray(as_operand(array(x))))
 
 
 def operand(x: Any) -> Any:

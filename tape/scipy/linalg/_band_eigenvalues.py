@@ -175,8 +175,7 @@ def _selected(
     first, last = (0, n - 1) if select in ("a", "all", 0) else select_range
     if n and not 0 <= first <= last < n:
         raise OptionError(f"{name}: select_range={select_range!r} does not lie within 0 and {n - 1}")
-    attrs = {"kind": kind, "count": count}
     if eigvals_only:
-        return values_alone(whole, **attrs)[..., first : last + 1]
-    w, v = values_and_vectors(whole, **attrs)
+        return values_alone(whole, kind=kind, count=count)[..., first : last + 1]
+    w, v = values_and_vectors(whole, kind, count)
     return w[..., first : last + 1], v[..., :, first : last + 1]

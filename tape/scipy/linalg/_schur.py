@@ -105,7 +105,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     >>> import numpy as np, tape
     >>> T, Z = tape.scipy.linalg.rsf2csf(np.array([[0.0, 2.0], [-2.0, 0.0]]), np.eye(2))
     >>> np.diagonal(T).round(12) + 0.0
-    array([0.-2.j, 0.+2.j])
+    array([0.+2.j, 0.-2.j])
     """
     T, Z = square("rsf2csf", T), square("rsf2csf", Z)
     if T.shape != Z.shape:
@@ -141,10 +141,10 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_fi
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.scipy.linalg.hessenberg(np.array([[1.0, 2.0, 2.0], [3.0, 4.0, 1.0], [4.0, 5.0, 6.0]])).round(3)
-    array([[ 1.   , -2.8  ,  0.4  ],
-           [-5.   ,  8.16 ,  2.12 ],
-           [ 0.   , -1.88 ,  1.84 ]])
+    >>> tape.scipy.linalg.hessenberg(np.array([[1.0, 2.0, 2.0], [3.0, 4.0, 1.0], [4.0, 5.0, 6.0]])).round(2)
+    array([[ 1.  , -2.8 , -0.4 ],
+           [-5.  ,  8.16,  1.88],
+           [ 0.  , -2.12,  1.84]])
     """
     h, q = _hessenberg.hessenberg(square("hessenberg", a))
     return (h, q) if calc_q else h

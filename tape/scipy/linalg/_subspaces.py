@@ -48,7 +48,7 @@ def orth(A: Any, rcond: float | None = None) -> Any:
     ShapeError
         If a Var is a stack of matrices.
     SingularMatrixError
-        In a sweep, by vectors of equal singular values, or if the rank is less than m and n.
+        In a sweep, by vectors of equal singular values, or, forwards, if the rank is less than m and n.
 
     Examples
     --------
