@@ -256,7 +256,11 @@ CASES = [
     *cases("nctdtr", [((2,), (), (1,))], (past_one, unit, real)),
     *cases("nctdtrit", [((), (), (2,))], (past_one, unit, middle)),
     *(
-        Case(f"special.{op}", found_from_a_probability(op, place, centers), *(real() for _ in changed(centers, place)))
+        Case(
+            f"special.{op}",
+            found_from_a_probability(op, place, centers),
+            *(real() for _ in changed(centers, place)),
+        )
         for op, (place, centers) in FOUND.items()
     ),
     *cases("elliprj", [((2, 1), (3,), (2, 3), (3,))], (positive,) * 4),
