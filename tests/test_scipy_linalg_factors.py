@@ -253,3 +253,19 @@ REFUSED = errors.UnsupportedError
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_more_changes_of_factors_have_derivatives():
+    """Of rank two, of complex matrices and of columns."""
+
+    def factors(a, u):
+        q, r = linalg.qr(a)
+        first = linalg.qr_update(q, r, u, W[:, :2].T)
+        return first[0][:, :2], first[1], linalg.qr_delete(q, r, 0, 1, "col")[1]
+
+    tape.testing.check_grads(factors, (A[:, :2], B), order=1)
+
+    def regulator(q):
+        return linalg.solve_discrete_are(0.3 * Z[:2, :2], B[:2], q @ q.conj().T, COST)
+
+    tape.testing.check_grads(regulator, (Z[:2, :2] + 2 * np.eye(2),), order=1)

@@ -108,6 +108,10 @@ def test_functions_of_matrices_take_functions_that_close_over_vars():
         np.testing.assert_allclose(compiled(a), tape.grad(lambda a: np.sum(by_funm(a, 0.5)))(a), rtol=1e-9)
 
 
+def test_conditions_of_exponentials_have_derivatives():
+    tape.testing.check_grads(linalg.expm_cond, (A[:2, :2],), order=1)
+
+
 def test_signs_of_matrices_satisfy_what_defines_them():
     s, t = tape.jvp(linalg.signm, (A,), (D,))
     np.testing.assert_allclose(s @ s, np.eye(5), atol=1e-11)

@@ -34,7 +34,7 @@ def pair(ns: Any, c: Any, r: Any, x: Any) -> Any:
 CASES = [
     Case("scipy.linalg.cholesky_banded", factor, upper_bands(3, 4)),
     Case("scipy.linalg.cho_solve_banded", solved(True), half_bands(2, 4), real(4)),
-    Case("scipy.linalg.cho_solve_banded complex", solved(True), half_bands_complex(3, 4), complexes(4, 2)),
+    Case("scipy.linalg.cho_solve_banded complex", solved(True), half_bands_complex(2, 3), complexes(3)),
     Case("scipy.linalg.cho_solve_banded upper", solved(False), upper_bands(2, 4), real(4, 2)),
     case("convolution_matrix", real(2, 3), n=4),
     case("convolution_matrix", real(4), note=" same", n=3, mode="same"),
