@@ -18,51 +18,72 @@ from tests.test_program import gradient
 
 ONE_BY_ONE = """
 argwhere bincount bins_of convolve correlate extreme_positions flatnonzero hashing_order histogram
-histogram_bin_edges histogramdd interp interpolation intersect1d leading_vectors lexsort lstsq
-matrix_rank nonzero null_basis of_conjugates of_full_rank qr_delete qr_insert qr_update range_basis rank
-residuals singular_values span stays trimmed unique unravel_index
+histogram_bin_edges histogramdd interp interpolation intersect1d leading_vectors lexsort lmbda_slopes
+lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values lstsq matrix_rank nonzero null_basis
+of_conjugates of_full_rank pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes pbdv_seq_values
+pbvv_seq_slopes pbvv_seq_values qr_delete qr_insert qr_update range_basis rank residuals
+riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values singular_values span stays
+trimmed unique unravel_index
 """
 """Operations that do a batch one element at a time."""
 GROWING = """
 all_pole argwhere bincount convolve correlate dot embedding flatnonzero getitem hashing_order histogram
-histogram_bin_edges histogramdd interp intersect1d isin leading_vectors lexsort lstsq matrix_rank nanmax
-nanmin nanquantile nanstd nanvar nonzero null_basis of_full_rank percentile prod qr_delete qr_insert
-qr_update quantile range_basis rank residuals searchsorted singular_values solve_banded span
-sparse_product spsolve sum trimmed unique unravel_index var
+histogram_bin_edges histogramdd interp intersect1d isin leading_vectors lexsort lmbda_slopes
+lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values lstsq matrix_rank nanmax nanmin nanquantile
+nanstd nanvar nonzero null_basis of_full_rank pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes
+pbdv_seq_values pbvv_seq_slopes pbvv_seq_values percentile prod qr_delete qr_insert qr_update quantile
+range_basis rank residuals riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values
+searchsorted singular_values solve_banded span sparse_product spsolve sum trimmed unique unravel_index
+var
 """
 """Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
-agm airy_ai airy_aip airy_bi airy_bip all_pole angle apply arccos arccosh arcsin arcsinh arctan2 arctanh
-bei beip ber berp beta beta_by_parameters betainc betaincc betainccinv betaincinv betaln
-binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p btdtria btdtrib cbrt chdtr
-chdtrc chdtri chdtriv cholesky cholesky_of_bands cholesky_pullback cofactors complex_schur_form
-complex_schur_vectors continuous_riccati cosdg cosh cosm1 cotdg cumprod d_of_ldl dawsn det
-discrete_riccati eigenvalues eigenvectors eigvals eigvals_of_bands eigvalsh ellipe ellipeinc ellipj_cn
-ellipj_dn ellipj_ph ellipj_sn ellipk ellipkinc ellipkm1 elu elu_slope entr erfc erfcinv erfcx erfi erfinv
-eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite
-eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi
-eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn exprel exprel_derivative fdtr fdtrc fdtri
-fdtridfd float_power fresnel_c fresnel_s gamma gamma_by_parameter gammainc gammaincc gammainccinv
-gammaincinv gammaln gdtr gdtrc gdtria gdtrib gdtrix gelu gelu_slope gelu_tanh geomspace hankel1 hankel1e
-hankel2 hankel2e hardswish hardswish_slope hazard hessenberg_basis hessenberg_form huber huber_loss
-huber_loss_slope hyp0f1 hyp1f1 hyp2f1 hyperu hypot i0 i0e i1 i1e independent interp interpolation inv
-inv_boxcox inv_boxcox1p inverse_of_basis inverse_or_zero it2struve0 iti0k0_ii0 iti0k0_ik0 itj0y0_ij0
-itj0y0_iy0 itmodstruve0 itstruve0 iv ive j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp kl_div kn kv kve
-l_of_ldl lambertw leading_vectors left_singular_vectors log10 log1p log2 log_expit log_ndtr
-log_odds_against log_wright_bessel logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit
-logm logsigmoid logsigmoid_slope lpmv lstsq median mish mish_slope modstruve multigammaln nanmedian
-nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc nbdtri ndtr ndtri ndtri_exp negative_entropy
-nonzero_spectrum norm nrdtrimn nrdtrisd null_basis over owens_t packed_lu pbdv_d pbdv_dp pbvv_v pbvv_vp
-pbwa_w pbwa_wp pdtr pdtrc pdtri pdtrik percentile pinv poch polygamma polyval positive_factor powm1 prelu
-prod pseudo_huber psi q_of_qr quantile r_of_qr radian range_basis recurrence rel_entr residuals rgamma
-riemann_zeta right_singular_vectors rms_normalized rms_normalized_scale sampled_product schur_form
-schur_turn schur_vectors shichi_chi shichi_shi sici_ci sici_si sign sign_of_slogdet signm silu silu_slope
-sinc sindg singular_values sinh softmax_cross_entropy_mean softmax_cross_entropy_none
-softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_banded solve_bands
-solve_triangular sparse_product spence spherical_in spherical_jn spherical_kn spherical_yn spsolve sqrtm
-standardized standardized_scale std stdtr stdtridf stdtrit struve student_by_df svdvals sylvester tandg
-unitary_factor vander var voigt_profile vonmises_ppf wofz wright_bessel wrightomega xlog1py xlogy y0 y1
-yn yv yve zeta zetac
+agm airy_ai airy_aip airy_bi airy_bip airye_eai airye_eaip airye_ebi airye_ebip all_pole angle apply
+arccos arccosh arcsin arcsinh arctan2 arctanh assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin bei beip
+ber berp besselpoly beta beta_by_parameters beta_density_mixture beta_mixture betainc betaincc
+betainccinv betaincinv betaln binary_cross_entropy binary_cross_entropy_with_logits binom boxcox
+boxcox1p btdtria btdtrib cbrt chdtr chdtrc chdtri chdtriv chndtr chndtridf chndtrinc chndtrix cholesky
+cholesky_of_bands cholesky_pullback cofactors complex_schur_form complex_schur_vectors
+continuous_riccati cosdg cosh cosm1 cotdg cumprod d_of_ldl dawsn det discrete_riccati eigenvalues
+eigenvectors eigvals eigvals_of_bands eigvalsh ellipe ellipeinc ellipj_cn ellipj_dn ellipj_ph ellipj_sn
+ellipk ellipkinc ellipkm1 elliprc elliprd elliprf elliprg elliprj elliptic_integral elu elu_slope entr
+erfc erfcinv erfcx erfi erfinv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer
+eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt
+eval_sh_chebyu eval_sh_jacobi eval_sh_legendre exp1 exp10 exp2 expi expit expm expm1 expn exprel
+exprel_derivative fdtr fdtrc fdtri fdtridfd float_power fresnel_c fresnel_s gamma gamma_by_parameter
+gamma_density_mixture gamma_mixture gammainc gammaincc gammainccinv gammaincinv gammaln gdtr gdtrc
+gdtria gdtrib gdtrix gelu gelu_slope gelu_tanh geomspace hankel1 hankel1e hankel2 hankel2e hardswish
+hardswish_slope hazard hessenberg_basis hessenberg_form huber huber_loss huber_loss_slope hyp0f1 hyp1f1
+hyp2f1 hyperu hypot i0 i0e i1 i1e independent interp interpolation inv inv_boxcox inv_boxcox1p
+inverse_of_basis inverse_or_zero it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0 it2struve0 itairy_ant
+itairy_apt itairy_bnt itairy_bpt iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 itmodstruve0 itstruve0 iv
+ive j0 j1 jv jve k0 k0e k1 k1e kei keip kelvin_be kelvin_bep kelvin_ke kelvin_kep ker kerp kl_div kn
+kolmogi kolmogorov kv kve l_of_ldl lambertw leading_vectors left_singular_vectors lmbda_slopes
+lmbda_values log10 log1p log2 log_expit log_ndtr log_odds_against log_wright_bessel logabsdet logaddexp
+logaddexp2 logcumsumexp loggamma logistic logit logm logsigmoid logsigmoid_slope lpmv lqmn_slopes
+lqmn_values lqn_slopes lqn_values lstsq mathieu_cem_slope mathieu_cem_value mathieu_modcem1_slope
+mathieu_modcem1_value mathieu_modcem2_slope mathieu_modcem2_value mathieu_modsem1_slope
+mathieu_modsem1_value mathieu_modsem2_slope mathieu_modsem2_value mathieu_sem_slope mathieu_sem_value
+median mish mish_slope modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp modstruve
+multigammaln nanmedian nanpercentile nanquantile nanstd nanvar nbdtr nbdtrc nbdtri nbdtrik nbdtrin
+ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit ndtr ndtri ndtri_exp
+negative_entropy nonzero_spectrum norm nrdtrimn nrdtrisd null_basis obl_ang1_cv_slope obl_ang1_cv_value
+obl_ang1_slope obl_ang1_value obl_rad1_cv_slope obl_rad1_cv_value obl_rad1_slope obl_rad1_value
+obl_rad2_cv_slope obl_rad2_cv_value obl_rad2_slope obl_rad2_value over owens_t packed_lu pbdn_seq_slopes
+pbdn_seq_values pbdv_d pbdv_dp pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values pbvv_v
+pbvv_vp pbwa_w pbwa_wp pdtr pdtrc pdtri pdtrik percentile pinv poch polygamma polyval positive_factor
+powm1 prelu pro_ang1_cv_slope pro_ang1_cv_value pro_ang1_slope pro_ang1_value pro_rad1_cv_slope
+pro_rad1_cv_value pro_rad1_slope pro_rad1_value pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope
+pro_rad2_value prod pseudo_huber psi q_of_qr quantile r_of_qr radian range_basis recurrence rel_entr
+residuals rgamma riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values riemann_zeta
+right_singular_vectors rms_normalized rms_normalized_scale sampled_product schur_form schur_turn
+schur_vectors shichi_chi shichi_shi sici_ci sici_si sign sign_of_slogdet signm silu silu_slope sinc
+sindg singular_values sinh smirnov smirnov_by_x smirnovi softmax_cross_entropy_mean
+softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess softsign softsign_slope solve_banded
+solve_bands solve_triangular sparse_product spence sph_harm_y sph_legendre_p spherical_in spherical_jn
+spherical_kn spherical_yn spsolve sqrtm standardized standardized_scale std stdtr stdtridf stdtrit
+struve student_by_df student_mean svdvals sylvester tandg tklmbda unitary_factor vander var
+voigt_profile vonmises_ppf wofz wright_bessel wrightomega xlog1py xlogy y0 y1 yn yv yve zeta zetac
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -75,19 +96,35 @@ intersect1d leading_vectors nonzero null_basis of_conjugates range_basis residua
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition balance balance_order beta_by_parameters
-betainc betaincc betainccinv betaincinv btdtria btdtrib cholesky_of_bands complex_schur
-continuous_riccati discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals
-eigvals_of_bands ellipj_cn ellipj_dn ellipj_ph ellipj_sn eval_gegenbauer eval_genlaguerre eval_hermite
-eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c
-fresnel_s gamma_by_parameter gdtr gdtrc gdtria gdtrib gdtrix hashing_order hessenberg hyp1f1 hyp2f1
-hyperu inverse_of_basis iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw ldl ldl_order
-leading_vectors linspace log_wright_bessel logm lpmv lu_order lu_pivots nbdtr nbdtrc nbdtri
-negligible_beside nonzero_spectrum norm nrdtrimn nrdtrisd null_basis of_conjugates packed_lu pbdv_d
-pbdv_dp pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor qr_delete qr_insert qr_update radian range_basis
-sampled_product schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm solve_banded
-solve_bands sparse_product spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve
-sqrtm student_by_df sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
+airy_ai airy_aip airy_bi airy_bip airye_eai airye_eaip airye_ebi airye_ebip all_pole apply argpartition
+assoc_legendre_p balance balance_order bdtr bdtrc bdtri bdtrik bdtrin besselpoly beta_by_parameters
+beta_density_mixture beta_mixture betainc betaincc betainccinv betaincinv btdtria btdtrib chndtr
+chndtridf chndtrinc chndtrix cholesky_of_bands complex_schur continuous_riccati discrete_riccati eig
+eig_like eig_of_bands eigenvalue_partners eigvals eigvals_of_bands ellipj_cn ellipj_dn ellipj_ph
+ellipj_sn elliprd elliprf elliprg elliprj elliptic_integral eval_gegenbauer eval_genlaguerre
+eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd
+fresnel_c fresnel_s gamma_by_parameter gamma_density_mixture gamma_mixture gdtr gdtrc gdtria gdtrib
+gdtrix hashing_order hessenberg hyp1f1 hyp2f1 hyperu inverse_of_basis it2i0k0_ii0 it2i0k0_ik0
+it2j0y0_ij0 it2j0y0_iy0 itairy_ant itairy_apt itairy_bnt itairy_bpt iti0k0_ii0 iti0k0_ik0 itj0y0_ij0
+itj0y0_iy0 kelvin_be kelvin_bep kelvin_ke kelvin_kep lambertw ldl ldl_order leading_vectors linspace
+lmbda_slopes lmbda_values log_wright_bessel logm lpmv lqmn_slopes lqmn_values lqn_slopes lqn_values
+lu_order lu_pivots mathieu_cem_slope mathieu_cem_value mathieu_modcem1_slope mathieu_modcem1_value
+mathieu_modcem2_slope mathieu_modcem2_value mathieu_modsem1_slope mathieu_modsem1_value
+mathieu_modsem2_slope mathieu_modsem2_value mathieu_sem_slope mathieu_sem_value modfresnelm_fm
+modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtr nbdtrc nbdtri nbdtrik nbdtrin ncfdtr ncfdtri
+ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit negligible_beside nonzero_spectrum
+norm nrdtrimn nrdtrisd null_basis obl_ang1_cv_slope obl_ang1_cv_value obl_ang1_slope obl_ang1_value
+obl_rad1_cv_slope obl_rad1_cv_value obl_rad1_slope obl_rad1_value obl_rad2_cv_slope obl_rad2_cv_value
+obl_rad2_slope obl_rad2_value of_conjugates packed_lu pbdn_seq_slopes pbdn_seq_values pbdv_d pbdv_dp
+pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values pbvv_v pbvv_vp pbwa_w pbwa_wp
+positive_factor pro_ang1_cv_slope pro_ang1_cv_value pro_ang1_slope pro_ang1_value pro_rad1_cv_slope
+pro_rad1_cv_value pro_rad1_slope pro_rad1_value pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope
+pro_rad2_value qr_delete qr_insert qr_update radian range_basis riccati_jn_slopes riccati_jn_values
+riccati_yn_slopes riccati_yn_values sampled_product schur schur_turn selected_count shichi_chi
+shichi_shi sici_ci sici_si signm smirnov_by_x solve_banded solve_bands sparse_product sph_harm_y
+sph_legendre_p spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve sqrtm
+student_by_df student_mean sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf
+wright_bessel
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """

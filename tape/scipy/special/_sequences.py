@@ -40,12 +40,16 @@ def _pair(name: str, second: Callable[..., Any]) -> Function:
         return forward
 
     values: Function = Op(
-        result(0), jvp=[lambda t, out, z, **settings: t * slopes(z, **settings)], name=f"{name}_values"
+        result(0),
+        jvp=[lambda t, out, z, **settings: t * slopes(z, **settings)],
+        name=f"{name}_values",
+        data_dependent=False,
     )
     slopes: Function = Op(
         result(1),
         jvp=[lambda t, out, z, **settings: t * second(values(z, **settings), out, z, **settings)],
         name=f"{name}_slopes",
+        data_dependent=False,
     )
     return lambda z, **settings: (values(z, **settings), slopes(z, **settings))
 
