@@ -9,7 +9,7 @@ import tape
 from tape import tree
 from tape.core.node import plain
 from tape.core.op import Op
-from tests.op_table import TWO_OF_EACH, by_operation
+from tests.op_table import TWO_OF_EACH, by_operation, lightly
 from tests.tiers import rounds
 
 ELEMENTS = [0.0, -0.0, 1.0, -1.0, 2.0, 3.0, np.nan]
@@ -112,7 +112,7 @@ SETTLED_BEFORE = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@by_operation(TWO_OF_EACH)
+@by_operation(lightly(TWO_OF_EACH))
 def test_operations_whose_type_depends_on_data_say_so(case):
     """Every node whose shape or dtype changes with the elements alone is declared `data_dependent`."""
     args = case.args()

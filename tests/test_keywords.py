@@ -11,7 +11,7 @@ import tape
 import tape.numpy
 from tape import Var, errors, ops
 from tests import plain
-from tests.op_table import TWO_OF_EACH, by_operation
+from tests.op_table import TWO_OF_EACH, by_operation, lightly
 from tests.oracles import assert_same, record
 
 
@@ -64,7 +64,7 @@ BY_POSITION = {
 """Operations that take their operand by position alone."""
 
 
-@by_operation(TWO_OF_EACH)
+@by_operation(lightly(TWO_OF_EACH))
 def test_names_and_positions_are_the_same(case):
     args = case.args()
     expected, _, _ = record(case.on(ops), args)

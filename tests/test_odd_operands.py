@@ -12,7 +12,8 @@ import pytest
 
 from tape import Var, errors, ops
 from tests import naive
-from tests.op_table import TWO_OF_EACH, Case, by_operation
+from tests.op_table import TWO_OF_EACH, Case, by_operation, lightly
+from tests.op_table.special import FOUND
 from tests.oracles import assert_close, inner, is_float, record, uniform
 
 CHANGES = {
@@ -27,8 +28,8 @@ CHANGES = {
 }
 
 
-OF_NUMPY = [case for case in TWO_OF_EACH if not case.op.startswith("scipy.")]
-"""What NumPy has something to say about."""
+OF_NUMPY = [case for case in lightly(TWO_OF_EACH) if not case.op.startswith("scipy.")]
+"""What NumPy has something to say about: SciPy's functions treat odd operands each in its own way."""
 
 
 def changed(case: Case) -> Iterator[tuple[str, list[np.ndarray]]]:
@@ -65,7 +66,10 @@ STRICTER = {
     "softmax", "softmax_cross_entropy", "softplus", "std", "take_along_axis", "ufunc_at", "var",
 }  # fmt: skip
 """Operations outside of `ops.nn` that refuse what NumPy, or an oracle, does not."""
-WIDER = {"erf", "pad", "polyder", "polyint", "interp", "corrcoef", "polyfit"}
+WIDER = {
+    "erf", "pad", "polyder", "polyint", "interp", "corrcoef", "polyfit",
+    *[f"special.{name}" for name in FOUND],
+}  # fmt: skip
 """Operations that do what NumPy or an oracle refuses."""
 REFUSED_BY_NUMPY = {("histogramdd", "argument 0: one element"), ("cov", "argument 2: as complex numbers")}
 """What raises an error of NumPy's own, as yet."""
@@ -93,10 +97,6 @@ def assert_named(case, error):
     if case.op.startswith("nn.") and word not in CALLED_BY_LAYERS:
         assert word == case.op[3:], error
     assert word in NAMES or case.op.rpartition(".")[2] in str(error), error
-
-
-OF_NUMPY = [case for case in TWO_OF_EACH if not case.op.startswith("scipy.")]
-"""SciPy's functions treat odd operands each in its own way."""
 
 
 @quietly
@@ -147,7 +147,7 @@ def test_lists_are_arrays(case):
 
 
 @quietly
-@by_operation([case for case in TWO_OF_EACH if case.has_derivative])
+@by_operation([case for case in lightly(TWO_OF_EACH) if case.has_derivative])
 def test_both_modes_agree_on_odd_operands(case):
     """The inner product of an adjoint and a tangent is the same before and after the operation."""
     rng = case.rng(3)

@@ -13,15 +13,17 @@ import tape
 from tape import ops
 from tests import naive_program
 from tests.naive_program import compiled_for
-from tests.op_table import CASES, TWO_OF_EACH, by_operation, spread, two_of_each
+from tests.op_table import CASES, TWO_OF_EACH, by_operation, lightly, spread, two_of_each
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
 from tests.tiers import is_full, some
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
-each_operation = by_operation(TWO_OF_EACH)
-derivatives_of_each = by_operation(two_of_each(DIFFERENTIABLE))
-at_least_once = by_operation(TWO_OF_EACH if is_full() else {case.op: case for case in TWO_OF_EACH}.values())
+each_operation = by_operation(lightly(TWO_OF_EACH))
+derivatives_of_each = by_operation(two_of_each(lightly(DIFFERENTIABLE)))
+at_least_once = by_operation(
+    TWO_OF_EACH if is_full() else {case.op: case for case in lightly(TWO_OF_EACH)}.values()
+)
 
 
 def assert_equal(found, expected, computed_in=np.float64):
@@ -81,7 +83,7 @@ def value_and_gradient(case):
     return lambda *args: [case.on(ops)(*args), *gradient(case)(*args)]
 
 
-@by_operation(spread(CASES))
+@by_operation(spread(lightly(CASES)))
 def test_values_and_gradients(case):
     """And what runs in Python is what is known to: rules that fail would else only make programs slow."""
     compiled = check(value_and_gradient(case), case.args(), case.args(salt=1))

@@ -13,7 +13,7 @@ from numpy.polynomial.hermite import Hermite
 import tape
 from tape import errors, ops
 from tape.core.op import Op
-from tests.op_table import CASES, by_operation, two_of_each
+from tests.op_table import CASES, by_operation, lightly, two_of_each
 from tests.oracles import assert_close, assert_same, is_float, unit_directions
 from tests.tiers import some
 
@@ -22,11 +22,15 @@ def is_complex(case: Any) -> bool:
     return "complex" in case.name.split()
 
 
-COMPLEX = {case.op: case for case in CASES if is_complex(case) and "empty" not in case.name}
-DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
-EXPANDED = list(
-    dict.fromkeys([*two_of_each(DIFFERENTIABLE), *(case for case in COMPLEX.values() if case.has_derivative)])
-)
+COMPLEX = {case.op: case for case in lightly(CASES) if is_complex(case) and "empty" not in case.name}
+DIFFERENTIABLE = [case for case in lightly(CASES) if case.has_derivative]
+TWICE_COMPLEX = {"scipy.special.legendre_p", "scipy.special.assoc_legendre_p"}
+"""Functions whose third derivative by complex numbers is refused."""
+EXPANDED = [
+    case
+    for case in dict.fromkeys([*two_of_each(DIFFERENTIABLE), *COMPLEX.values()])
+    if case.has_derivative and not (is_complex(case) and case.op in TWICE_COMPLEX)
+]
 
 
 def of_floats(case: Any, args: list[Any]) -> tuple[Any, list[Any]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tests.op_table import CASES, by_operation, two_of_each
+from tests.op_table import CASES, by_operation, lightly, two_of_each
 from tests.oracles import assert_close
 from tests.tiers import rounds, some
 
@@ -51,14 +51,14 @@ def arguments(case):
     return [np.stack(column) for column in zip(*[case.args(salt=k) for k in range(SIZE)], strict=True)]
 
 
-@by_operation(two_of_each(CASES))
+@by_operation(two_of_each(lightly(CASES)))
 def test_an_operation_on_a_batch_equals_the_loop(case):
     f = case.on(ops)
     check(f, *arguments(case))
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
-@by_operation(some(two_of_each(DIFFERENTIABLE), every=2))
+@by_operation(some(two_of_each(lightly(DIFFERENTIABLE)), every=2))
 def test_gradients_of_a_batch_equal_those_of_the_examples(case):
     """And so does the gradient of a sum over the batch, to arguments that differ and to those that do not."""
     columns = arguments(case)

@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape.inspect import watching
 from tape.inspect.watching import OPEN, Watch, Watching, watched
-from tests.op_table import TWO_OF_EACH, by_operation
+from tests.op_table import TWO_OF_EACH, by_operation, lightly
 from tests.oracles import is_float, record, unit_directions
 
 
@@ -121,7 +121,7 @@ def test_options_are_true_or_false(options) -> None:
         pass
 
 
-@by_operation(TWO_OF_EACH)
+@by_operation(lightly(TWO_OF_EACH))
 def test_no_operation_is_different_for_being_watched_and_none_is_blamed(case) -> None:
     def both_sweeps():
         args = case.args()

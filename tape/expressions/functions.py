@@ -86,8 +86,8 @@ _OF_ARRAYS = (
     "transpose", "var",
 )  # fmt: skip
 _OF_ORDER = (
-    "eval_hermite", "eval_hermitenorm", "expn", "kn", "nbdtr", "nbdtrc", "nbdtri", "pdtri", "spherical_in",
-    "spherical_jn", "spherical_kn", "spherical_yn", "yn",
+    "bdtr", "bdtrc", "bdtri", "eval_hermite", "eval_hermitenorm", "expn", "kn", "nbdtr", "nbdtrc", "nbdtri",
+    "pdtri", "smirnov", "smirnovi", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "yn",
 )  # fmt: skip
 """Functions whose first argument is an integer, that the running time of some grows with."""
 _UNBOUNDED = 255
@@ -143,7 +143,7 @@ def _elementwise() -> dict[str, Function]:
                 continue  # of integers only, and numbers in expressions are floats
             table[name] = Function(op.name, call, count, count)
     for name in _OF_ORDER:
-        table[name] = table[name]._replace(integers=(0, 1) if name.startswith("nbd") else (0,))
+        table[name] = table[name]._replace(integers=(0, 1) if "bd" in name else (0,))
     for name, symbol in _OPERATORS.items():
         table[name] = table[name]._replace(call=_arithmetic(table[name].call, symbol))
     return table

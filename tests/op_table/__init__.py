@@ -45,6 +45,22 @@ def in_ops(case: Case) -> bool:
     return True
 
 
+_OF_SCIPY = ("special.", "scipy.", "stats.")
+
+
+def lightly(cases: Iterable[Case]) -> list[Case]:
+    """Return all cases in the full tier; in the plain tier those of every third of SciPy's functions.
+
+    These have rules of one or two kinds, which are looked at in each of them when all tests run.
+    """
+    wanted = list(cases)
+    if is_full():
+        return wanted
+    names = dict.fromkeys(case.op for case in CASES if case.op.startswith(_OF_SCIPY))
+    left = set(list(names)[::3])
+    return [case for case in wanted if case.op in left or case.op not in names]
+
+
 def spread(cases: Iterable[Case]) -> list[Case]:
     """Return all cases in the full tier; in the plain tier `two_of_each` operation, and one more.
 

@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from math import pi
 from typing import Any
 
-import numpy as np
-
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import cos, cosh
 from tape.ops.special.scipy_ufuncs import (
     Function,
     declare_several,
+    in_float64,
     narrowed,
     refuse_derivative,
     ufunc_named,
@@ -46,7 +45,7 @@ declare_samples(
 
 def _in_double(name: str, operands: Sequence[Any]) -> Any:
     """Call a ufunc of SciPy's with float64: loops of float32 make NaN of some numbers, and hang."""
-    return ufunc_named(name)(*(np.asarray(operand, np.float64) for operand in operands))
+    return ufunc_named(name)(*map(in_float64, operands))
 
 
 def _solution(name: str, doc: str, count: int, second: Callable[..., Any], scale: float = 1.0) -> Function:

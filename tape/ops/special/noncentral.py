@@ -26,7 +26,7 @@ from tape.ops.special.by_parameters.mixtures import (
     student_mean,
 )
 from tape.ops.special.incomplete import valid
-from tape.ops.special.scipy_ufuncs import DECLARED, Function, narrowed, scipy_ufunc, ufunc_named
+from tape.ops.special.scipy_ufuncs import DECLARED, Function, in_float64, narrowed, scipy_ufunc, ufunc_named
 
 __all__ = [
     "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn",
@@ -221,7 +221,7 @@ def _inverse(
         out = ufunc_named(name)(*operands)
         if not is_rough:
             return narrowed(out, operands)
-        wide = [np.asarray(operand, np.float64) for operand in operands]
+        wide = list(map(in_float64, operands))
         found = np.asarray(out, np.float64)
         with np.errstate(all="ignore"):
             for _ in range(2):

@@ -78,7 +78,7 @@ def scipy_ufunc(
 
     def forward(*operands: Any) -> Any:
         given = (_whole(operands[0], name), *operands[1:]) if is_whole else operands
-        given = (*given[:-1], np.asarray(given[-1], np.float64)[()]) if is_wide else given
+        given = (*given[:-1], in_float64(given[-1])) if is_wide else given
         return narrowed(ufunc_named(name)(*given), operands)
 
     def lower(b: Any, *operands: Any) -> Any:
@@ -105,6 +105,19 @@ def scipy_ufunc(
         function = _of_constants(function, name, constants)
     DECLARED[name] = function
     return function
+
+
+def in_float64(x: Any) -> Any:
+    """Return a real operand in float64.
+
+    Raises
+    ------
+    TypeError
+        If it is complex, as of a ufunc.
+    """
+    if np.result_type(x).kind == "c":
+        raise TypeError("not supported for complex numbers")
+    return np.asarray(x, np.float64)[()]
 
 
 def _with_real(rule: Callable[..., Any], constants: list[int]) -> Callable[..., Any]:

@@ -25,6 +25,7 @@ from tape.ops.special.scipy_ufuncs import (
     Function,
     component,
     declare_several,
+    in_float64,
     narrowed,
     scipy_ufunc,
     ufunc_named,
@@ -286,7 +287,7 @@ def _modified_fresnel(name: str, letter: str, sense: int) -> tuple[Function, Fun
         plain, scaled = ufunc_named(name)(
             x
         )  # of negative x, SciPy's first result is that of another function
-        angle = np.asarray(x, np.float64) ** 2
+        angle = in_float64(x) ** 2
         found = np.where(x < 0, scaled * np.exp(sense * 1j * angle) / start, plain)
         return narrowed(found.astype(plain.dtype)[()], (x,))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops
-from tape.errors import OptionError
+from tape.errors import DTypeError, OptionError
 from tape.numpy._conversion import array
 from tape.ops.special.scipy_ufuncs import refuse_derivative
 from tape.scipy.special._calls import for_vars
@@ -247,15 +247,24 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     """
     orders = _orders("sph_harm_y", diff_n)
     n, m = _counts("sph_harm_y", n, m)
-    return _with_derivatives(orders, n, m, array(theta), array(phi))
+    return _with_derivatives(orders, n, m, _angle("sph_harm_y", theta), _angle("sph_harm_y", phi))
 
 
 @for_vars
 def sph_harm_y_all(n: int, m: int, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     """Return `sph_harm_y` of all degrees up to n and orders up to m, along the first two axes."""
-    theta, phi = array(theta), array(phi)
+    theta, phi = _angle("sph_harm_y_all", theta), _angle("sph_harm_y_all", phi)
     degrees, sizes = _up_to("sph_harm_y_all", n, m, max(theta.ndim, phi.ndim))
     return _with_derivatives(_orders("sph_harm_y_all", diff_n), degrees, sizes, theta, phi)
+
+
+def _angle(name: str, angle: Any) -> Any:
+    """Return a real angle as floats: the dtype of the result tells no more whether it was complex."""
+    found = array(angle)
+    kind = np.result_type(found).kind
+    if kind == "c":
+        raise DTypeError(f"{name}: an angle is complex. Pass real angles")
+    return found if kind == "f" else ops.astype(found, np.float64)
 
 
 def _with_derivatives(orders: range, n: Any, m: Any, theta: Any, phi: Any) -> Any:
