@@ -26,11 +26,8 @@ COMPLEX = {case.op: case for case in lightly(CASES) if is_complex(case) and "emp
 DIFFERENTIABLE = [case for case in lightly(CASES) if case.has_derivative]
 TWICE_COMPLEX = {"scipy.special.legendre_p", "scipy.special.assoc_legendre_p"}
 """Functions whose third derivative by complex numbers is refused."""
-EXPANDED = [
-    case
-    for case in dict.fromkeys([*two_of_each(DIFFERENTIABLE), *COMPLEX.values()])
-    if case.has_derivative and not (is_complex(case) and case.op in TWICE_COMPLEX)
-]
+OFTEN = [case for case in DIFFERENTIABLE if not (is_complex(case) and case.op in TWICE_COMPLEX)]
+EXPANDED = list(dict.fromkeys([*two_of_each(OFTEN), *(case for case in COMPLEX.values() if case in OFTEN)]))
 
 
 def of_floats(case: Any, args: list[Any]) -> tuple[Any, list[Any]]:
