@@ -63,7 +63,8 @@ quietly = pytest.mark.filterwarnings("ignore")
 
 STRICTER = {
     "cov", "float_power", "log_softmax", "logsumexp", "polydiv", "put_along_axis", "set_at", "sigmoid",
-    "softmax", "softmax_cross_entropy", "softplus", "special.itairy", "std", "take_along_axis", "ufunc_at", "var",
+    "softmax", "softmax_cross_entropy", "softplus", "special.itairy", "std", "take_along_axis",
+    "ufunc_at", "var",
 }  # fmt: skip
 """Operations outside of `ops.nn` that refuse what NumPy, or an oracle, does not."""
 WIDER = {
