@@ -77,14 +77,7 @@ def _continuous_jvp(
         by_gain.append(dagger(de) @ x @ b)
     if db is not None:
         by_gain.append(dagger(e) @ x @ db)
-    if ds is not None:
-        by_gain.append(ds)
-    parts += [-_both(change @ k) for change in by_gain]
-    if dr is not None:
-        parts.append(dagger(k) @ _hermitian(dr) @ k)
-    if dq is not None:
-        parts.append(_hermitian(dq))
-    change, inverse = _total(parts), inv(e)
+    change, inverse = _change(parts, by_gain, k, dq, dr, ds), inv(e)
     loop = (a - b @ k) @ inverse
     return _hermitian(-sylvester(dagger(loop), loop, dagger(inverse) @ change @ inverse))
 
@@ -104,16 +97,21 @@ def _discrete_jvp(
     if db is not None:
         by_gain.append(dagger(a) @ x @ db)
         parts.append(dagger(k) @ _both(dagger(db) @ x @ b) @ k)
+    change, inverse = _change(parts, by_gain, k, dq, dr, ds), inv(e)
+    loop = (a - b @ k) @ inverse
+    return _hermitian(_stein(loop, dagger(inverse) @ change @ inverse))
+
+
+def _change(parts: list[Any], by_gain: list[Any], k: Any, dq: Any, dr: Any, ds: Any) -> Any:
+    """Return how the equation changes: by what both equations have in common, and by the gain k."""
     if ds is not None:
-        by_gain.append(ds)
-    parts += [-_both(change @ k) for change in by_gain]
+        by_gain = [*by_gain, ds]
+    parts = [*parts, *(-_both(change @ k) for change in by_gain)]
     if dr is not None:
         parts.append(dagger(k) @ _hermitian(dr) @ k)
     if dq is not None:
         parts.append(_hermitian(dq))
-    change, inverse = _total(parts), inv(e)
-    loop = (a - b @ k) @ inverse
-    return _hermitian(_stein(loop, dagger(inverse) @ change @ inverse))
+    return _total(parts)
 
 
 def _total(parts: list[Any]) -> Any:
