@@ -186,6 +186,51 @@ class Trace(Recording, Shown):
             gradients[k] = np.asarray(gradient)
         return gradients
 
+    def param_grads(
+        self, root: Any, seed: Any = None, *, unreached: Literal["raise", "zero"] = "raise"
+    ) -> Any:
+        """Reverse sweep: the gradients of the params, in the structure of the model that they are from.
+
+        Parameters
+        ----------
+        root, seed, unreached
+            As for `backward_param_grads`.
+
+        Returns
+        -------
+        tree
+            The model that `params` was called with, with gradients in place of its arrays. That of an array
+            which is in several places is the sum, and is in each of them, one and the same. Integers and
+            bools, which are no params, have zeros of their dtype. After several calls of `params` a tuple of
+            such trees, in their order. Params made one by one, by `param`, are not among them.
+
+        Raises
+        ------
+        OptionError
+            If `params` was not called with a model.
+        UnreachableParamError, TraceMismatchError, SeedError, DTypeError
+            As `backward_param_grads`.
+
+        Warns
+        -----
+        LostDerivativeWarning
+            As `backward`.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> model = tr.params({"w": np.array([1.0, 2.0]), "b": 3.0})
+        >>> tr.param_grads(np.sum(model["w"] ** 2) + model["b"])
+        {'w': array([2., 4.]), 'b': array(1.)}
+        """
+        if self.trees is None:
+            raise errors.OptionError(
+                "param_grads returns gradients in the structure of a model, and there is none. Make params "
+                "of it, model = trace.params(model), or call backward_param_grads"
+            )
+        return self.trees.filled(self.backward_param_grads(root, seed, unreached=unreached))
+
     def pull_back(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
         """Reverse sweep from any number of roots at once, for transforms: nothing is checked.
 
