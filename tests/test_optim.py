@@ -1,5 +1,6 @@
 """Optimizers: equal to the formulas and to PyTorch, in place, without allocation, all or nothing."""
 
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -15,9 +16,9 @@ from hypothesis.extra import numpy as hnp
 
 import tape
 from tape import errors
-from tape.optim import SGD, Adam
+from tape.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, Muon, NAdam, RMSprop
 from tests.oracles import pytorch
-from tests.tiers import grid, rounds
+from tests.tiers import grid, rounds, some
 
 SETTINGS = [
     (SGD, {"lr": 0.05}),
@@ -30,6 +31,21 @@ SETTINGS = [
     (Adam, {"lr": 0.05, "weight_decay": 0.1}),
     (Adam, {"lr": 0.05, "betas": (0.0, 0.0)}),
 ]
+OTHERS = [
+    (Adam, {"lr": 0.05, "amsgrad": True}),
+    (AdamW, {"lr": 0.05, "weight_decay": 0.1}),
+    (AdamW, {"lr": 0.05, "amsgrad": True}),
+    (Adamax, {"lr": 0.05, "weight_decay": 0.1}),
+    (NAdam, {"lr": 0.05, "weight_decay": 0.1}),
+    (NAdam, {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    (RMSprop, {"weight_decay": 0.1}),
+    (RMSprop, {"lr": 0.05, "momentum": 0.5}),
+    (RMSprop, {"lr": 0.05, "centered": True, "eps": 1e-3}),
+    (RMSprop, {"lr": 0.05, "centered": True, "momentum": 0.5, "eps": 1e-3}),
+    (Adagrad, {"lr": 0.05, "lr_decay": 0.01, "initial_accumulator_value": 0.1}),
+    (Adadelta, {"weight_decay": 0.1}),
+]
+WITHOUT_TORCH = [(Lion, {"lr": 0.05, "weight_decay": 0.1}), (Muon, {})]  # whose Muon has bfloat16 in it
 SHAPES = [(3, 4), (5,), (), (0,), (2, 1, 3)]
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5, np.float16: 2e-2, np.longdouble: 1e-12}
 
@@ -85,10 +101,18 @@ def assert_near(actual, expected, dtype):
 # ---- numbers -----------------------------------------------------------------------------------------
 
 
-@every_setting
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_equal_to_torch(kind, options, dtype):
+any_setting = pytest.mark.parametrize(
+    ("kind", "options"),
+    [*SETTINGS, *OTHERS, *WITHOUT_TORCH],
+    ids=[f"{kind.__name__} {options}" for kind, options in [*SETTINGS, *OTHERS, *WITHOUT_TORCH]],
+)
+
+
+@grid(setting=[*SETTINGS, *OTHERS], dtype=[np.float64, np.float32], ids=str)
+def test_equal_to_torch(setting, dtype, monkeypatch):
+    kind, options = setting
     torch = pytorch()
+    monkeypatch.setattr(torch, "get_default_dtype", lambda: torch.float64)  # of NAdam's product of momenta
     rng = np.random.default_rng(0)
     params = make_arrays(rng, dtype)
     theirs = [torch.tensor(p) for p in params]
@@ -141,7 +165,7 @@ LAYOUT_PAIRS = [  # another byte order is another dtype, which a gradient must s
 ]
 
 
-@grid(setting=SETTINGS, layouts=LAYOUT_PAIRS, ids=str)
+@grid(setting=[*SETTINGS, *OTHERS, *WITHOUT_TORCH], layouts=LAYOUT_PAIRS, ids=str)
 def test_layouts_change_nothing(setting, layouts):
     (kind, options), (of_param, of_grad) = setting, layouts
     rng = np.random.default_rng(2)
@@ -304,7 +328,7 @@ def test_a_tuple_takes_the_list_a_trace_returns():
     np.testing.assert_array_equal(params[1], [-1])
 
 
-@every_setting
+@pytest.mark.parametrize(("kind", "options"), some([*SETTINGS, *OTHERS, *WITHOUT_TORCH], every=2), ids=str)
 def test_updates_are_in_place(kind, options):
     params = [np.ones((2, 3)), np.ones(4, np.float32).reshape(2, 2).T]
     addresses = [p.ctypes.data for p in params]
@@ -321,7 +345,7 @@ def test_subclasses_are_written_through(tmp_path):
     np.testing.assert_array_equal(np.fromfile(tmp_path / "weights"), -np.ones(6))
 
 
-@every_setting
+@pytest.mark.parametrize(("kind", "options"), some([*SETTINGS, *OTHERS, *WITHOUT_TORCH], every=2), ids=str)
 def test_gradients_are_only_read(kind, options):
     for param in (np.ones((3, 2)), np.ones((2, 3)).T):
         grad = np.arange(6.0).reshape(3, 2)
@@ -330,7 +354,27 @@ def test_gradients_are_only_read(kind, options):
         np.testing.assert_array_equal(grad, np.arange(6.0).reshape(3, 2))
 
 
-@every_setting
+@any_setting
+def test_pickled_in_the_middle_they_go_on_to_the_same_bits(kind, options):
+    rng = np.random.default_rng(4)
+    params = {
+        "w": rng.normal(size=(3, 4)),
+        "b": [rng.normal(size=4).astype(np.float32), np.ones((4, 6))[:, ::2]],
+    }
+    grads = [tape.tree.map(lambda p: rng.normal(size=p.shape).astype(p.dtype), params) for _ in range(4)]
+    optimizer = kind(params, **options, weight_decay_mask=lambda name: "w" in name)
+    optimizer.step(grads[0])
+    optimizer.step(grads[1])
+    others, other = pickle.loads(pickle.dumps((params, optimizer)))
+    other.lr = optimizer.lr = 0.01
+    for gradient in grads[2:]:
+        optimizer.step(gradient)
+        other.step(gradient)
+    for ours, theirs in zip(tape.tree.leaves(params), tape.tree.leaves(others), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@any_setting
 @pytest.mark.parametrize("as_tree", [list, lambda params: dict(enumerate(params))], ids=["list", "dict"])
 def test_a_step_allocates_no_array(kind, options, as_tree):
     params = [np.ones((100, 100)), np.ones(50_000, np.float32)]

@@ -20,6 +20,8 @@ _LISTS = {
     "large": ((784, 256), (256,), (256, 128), (128,), (128, 10), (10,)),
 }
 
+_MANY = ((32, 32), (32,)) * 50
+
 Arrays = list[np.ndarray]
 
 
@@ -44,6 +46,23 @@ def optim(seed: int) -> list[Case]:
     return cases
 
 
+@workload("optim-many")
+def optim_many(seed: int) -> list[Case]:
+    """Adam on 100 small arrays, float32: in place, and pure in a program that reuses its memory."""
+    rng = np.random.default_rng(seed)
+    params = [rng.standard_normal(shape).astype(np.float32) for shape in _MANY]
+    gradients = [rng.standard_normal(shape).astype(np.float32) for shape in _MANY]
+    settings = {"lr": _RATE}
+    contenders = {
+        "tape": partial(_with_tape, "Adam", settings, params, gradients),
+        "tape compiled": partial(_with_tape_compiled, settings, params, gradients),
+        "numpy": partial(_with_numpy, _adam_by_hand, params, gradients),
+        "torch": partial(_with_torch, "Adam", settings, params, gradients),
+        "jax optax": partial(_with_optax, settings, params, gradients),
+    }
+    return [Case("Adam 100 arrays", contenders, unit="step", units=_STEPS)]
+
+
 def _with_tape(name: str, settings: dict[str, float], params: Arrays, gradients: Arrays) -> Call:
     optim = load("tape.optim")
     params = [param.copy() for param in params]
@@ -53,6 +72,40 @@ def _with_tape(name: str, settings: dict[str, float], params: Arrays, gradients:
         for _ in range(_STEPS):
             optimiser.step(gradients)
         return params
+
+    return call
+
+
+def _with_tape_compiled(settings: dict[str, float], params: Arrays, gradients: Arrays) -> Call:
+    tape = load("tape")
+    rule = tape.optim.adam(**settings)
+    step = tape.compile(lambda grads, state, params: rule.update(grads, state, params), donate=(1, 2))
+    held = [rule.init(params), [param.copy() for param in params]]
+
+    def call() -> list[Any]:
+        for _ in range(_STEPS):
+            held[:] = step(gradients, *held)
+        return held[1]
+
+    return call
+
+
+def _with_optax(settings: dict[str, float], params: Arrays, gradients: Arrays) -> Call:
+    jax, optax = load("jax"), load("optax")
+    rule = optax.adam(settings["lr"])
+    arrays = [jax.numpy.asarray(gradient) for gradient in gradients]
+    held = [rule.init(params), [jax.numpy.array(param) for param in params]]
+
+    def update(grads: Any, state: Any, params: Any) -> Any:
+        updates, state = rule.update(grads, state, params)
+        return state, optax.apply_updates(params, updates)
+
+    step = jax.jit(update, donate_argnums=(1, 2))
+
+    def call() -> list[Any]:
+        for _ in range(_STEPS):
+            held[:] = step(arrays, *held)
+        return jax.block_until_ready(held[1])
 
     return call
 

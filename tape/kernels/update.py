@@ -1,17 +1,17 @@
 """One step of an optimizer: parameter and state change in place, in a single pass over memory.
 
-Each formula is written once, for numbers. Numba inlines it into a loop over the elements; where that
+The formulas are those of `tape.kernels.formulas`. Numba inlines one into a loop over the elements; where that
 loop has no case (strides, float16, long doubles, another byte order) NumPy runs the same formula,
 block by block, so that even there no array of the parameter's size is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
@@ -41,72 +41,51 @@ def working_dtype(dtype: np.dtype) -> np.dtype:
     return np.result_type(dtype, np.float32)
 
 
-# ---- the formulas, for numbers and for arrays alike ------------------------------------------------
+# ---- the loops: one for each number of state arrays --------------------------------------------------
 
 
-@register_jitable
-def _descended(p, g, rate, decay):  # type: ignore[no-untyped-def]
-    return p - rate * (g + decay * p)
+@cache
+def _loop(formula: Callable[..., Any], count: int) -> Any:
+    """Return the compiled loop of a formula; its name on disk is that of the formula it closes over."""
+    return (_loop0, _loop1, _loop2, _loop3)[count](formula)
 
 
-@register_jitable
-def _descended_with_momentum(p, g, v, rate, momentum, decay, is_nesterov):  # type: ignore[no-untyped-def]
-    g = g + decay * p
-    v = momentum * v + g
-    return p - rate * (g + momentum * v if is_nesterov else v), v
+def _loop0(formula):  # type: ignore[no-untyped-def]
+    @kernel
+    def stepped(param, gradient, numbers):  # type: ignore[no-untyped-def]
+        for i in range(param.size):
+            param[i] = formula(param[i], gradient[i], numbers)[0]
+
+    return stepped
 
 
-@register_jitable
-def _adam_moved(p, g, mean, square, rate, beta1, gain1, beta2, gain2, eps, decay):  # type: ignore[no-untyped-def]
-    g = g + decay * p
-    mean = beta1 * mean + gain1 * g
-    square = beta2 * square + gain2 * (g * g)
-    # np.divide, because numba's / stops at every element to look for a zero
-    return p - rate * np.divide(mean, np.sqrt(square) + eps), mean, square
+def _loop1(formula):  # type: ignore[no-untyped-def]
+    @kernel
+    def stepped(param, gradient, first, numbers):  # type: ignore[no-untyped-def]
+        for i in range(param.size):
+            param[i], first[i] = formula(param[i], gradient[i], first[i], numbers)
+
+    return stepped
 
 
-# ---- the loops ---------------------------------------------------------------------------------------
+def _loop2(formula):  # type: ignore[no-untyped-def]
+    @kernel
+    def stepped(param, gradient, first, second, numbers):  # type: ignore[no-untyped-def]
+        for i in range(param.size):
+            param[i], first[i], second[i] = formula(param[i], gradient[i], first[i], second[i], numbers)
+
+    return stepped
 
 
-@kernel
-def _descend(param, gradient, rate, decay):  # type: ignore[no-untyped-def]
-    number = param.dtype.type  # of the array's own precision: float32 arithmetic stays float32
-    rate_, decay_ = number(rate), number(decay)
-    for i in range(param.size):
-        param[i] = _descended(param[i], gradient[i], rate_, decay_)
+def _loop3(formula):  # type: ignore[no-untyped-def]
+    @kernel
+    def stepped(param, gradient, first, second, third, numbers):  # type: ignore[no-untyped-def]
+        for i in range(param.size):
+            param[i], first[i], second[i], third[i] = formula(
+                param[i], gradient[i], first[i], second[i], third[i], numbers
+            )
 
-
-@kernel
-def _descend_with_momentum(param, gradient, velocity, rate, momentum, decay, is_nesterov):  # type: ignore[no-untyped-def]
-    number = param.dtype.type
-    rate_, momentum_, decay_ = number(rate), number(momentum), number(decay)
-    for i in range(param.size):
-        param[i], velocity[i] = _descended_with_momentum(
-            param[i], gradient[i], velocity[i], rate_, momentum_, decay_, is_nesterov
-        )
-
-
-@kernel
-def _adam(param, gradient, mean, square, rate, beta1, beta2, eps, decay):  # type: ignore[no-untyped-def]
-    number = param.dtype.type
-    rate_, eps_, decay_ = number(rate), number(eps), number(decay)
-    beta1_, gain1_ = number(beta1), number(1 - beta1)  # in float32, 1 - 0.999 is off by 1e-5
-    beta2_, gain2_ = number(beta2), number(1 - beta2)
-    for i in range(param.size):
-        param[i], mean[i], square[i] = _adam_moved(
-            param[i], gradient[i], mean[i], square[i], rate_, beta1_, gain1_, beta2_, gain2_, eps_, decay_
-        )
-
-
-def _suits_kernel(param: np.ndarray, gradient: np.ndarray) -> bool:
-    return (
-        param.ndim == 1  # numba compiles anew for every rank: the caller flattens
-        and param.dtype in KERNEL_DTYPES
-        and param.flags.carray
-        and gradient.flags.c_contiguous
-        and gradient.flags.aligned
-        and not (AVOIDED and is_avoided())
-    )
+    return stepped
 
 
 def _blocks(gradient: np.ndarray, *written: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
@@ -126,110 +105,76 @@ def _blocks(gradient: np.ndarray, *written: np.ndarray) -> Iterator[tuple[np.nda
 # ---- what optimizers call ----------------------------------------------------------------------------
 
 
-def descend(param: np.ndarray, gradient: np.ndarray, rate: float, decay: float) -> None:
-    """Do ``param -= rate * (gradient + decay * param)``.
+def loop(formula: Callable[..., Any], param: np.ndarray, count: int) -> Any:
+    """Return the compiled loop for a parameter, which `step` takes; None if NumPy must do.
 
     Parameters
     ----------
+    formula : callable
+        One of `tape.kernels.formulas`.
     param : numpy.ndarray
-        Floats. One-dimensional contiguous float32 and float64 take the kernel, the rest NumPy.
-    gradient : numpy.ndarray
-        Of the shape and dtype of ``param``, not overlapping it; any layout.
-    rate, decay : float
-        Learning rate and weight decay.
+        Floats. One-dimensional contiguous float32 and float64 have a loop.
+    count : int
+        How many state arrays the formula takes, at most three.
+
+    Returns
+    -------
+    callable or None
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.kernels.update import descend
-    >>> param = np.ones(2)
-    >>> descend(param, np.array([1.0, 2.0]), 0.25, 0.0)
-    >>> param
-    array([0.75, 0.5 ])
+    >>> from tape.kernels import formulas
+    >>> from tape.kernels.update import loop
+    >>> loop(formulas.descent, np.ones(2, np.float16), 0) is None
+    True
     """
-    if _suits_kernel(param, gradient):
-        _descend(param, gradient, rate, decay)
-        return
-    for g, p in _blocks(gradient, param):
-        p[...] = _descended(p, g, rate, decay)
+    # numba compiles anew for every rank: the caller flattens
+    has_loop = param.ndim == 1 and param.dtype in KERNEL_DTYPES and param.flags.carray
+    return _loop(formula, count) if has_loop else None
 
 
-def descend_with_momentum(
+def step(
+    formula: Callable[..., Any],
+    compiled: Any,
     param: np.ndarray,
     gradient: np.ndarray,
-    velocity: np.ndarray,
-    rate: float,
-    momentum: float,
-    decay: float,
-    is_nesterov: bool,
+    state: Sequence[np.ndarray],
+    numbers: tuple[np.floating, ...],
 ) -> None:
-    """`descend` along a velocity that gathers the gradients.
+    """Apply a formula to every element of a parameter and its state, in place.
 
     Parameters
     ----------
-    param, gradient, rate, decay
-        As for `descend`.
-    velocity : numpy.ndarray
-        Of the shape of ``param`` and of its `working_dtype`; becomes
-        ``momentum * velocity + gradient + decay * param``.
-    momentum : float
-        How much of the velocity lasts.
-    is_nesterov : bool
-        Step along the velocity of one step ahead.
+    formula : callable
+        One of `tape.kernels.formulas`.
+    compiled : callable or None
+        What `loop` returned for the formula and the parameter.
+    param : numpy.ndarray
+        Floats of any layout.
+    gradient : numpy.ndarray
+        Of the shape of ``param``, not overlapping it; any layout, any float dtype.
+    state : sequence of numpy.ndarray
+        At most three, of the shape of ``param`` and its `working_dtype`, contiguous where it is.
+    numbers : tuple of numpy.floating
+        What the formula takes, in the `working_dtype` of ``param``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.kernels.update import descend_with_momentum
+    >>> from tape.kernels import formulas, update
     >>> param, velocity = np.ones(1), np.ones(1)
-    >>> descend_with_momentum(param, np.ones(1), velocity, 0.5, 0.5, 0.0, False)
+    >>> compiled = update.loop(formulas.momentum_descent, param, 1)
+    >>> numbers = np.float64(0.5), np.float64(0.5), np.float64(0.0)
+    >>> update.step(formulas.momentum_descent, compiled, param, np.ones(1), [velocity], numbers)
     >>> param, velocity
     (array([0.25]), array([1.5]))
     """
-    if _suits_kernel(param, gradient):
-        _descend_with_momentum(param, gradient, velocity, rate, momentum, decay, is_nesterov)
-        return
-    for g, p, v in _blocks(gradient, param, velocity):
-        p[...], v[...] = _descended_with_momentum(p, g, v, rate, momentum, decay, is_nesterov)
-
-
-def adam(
-    param: np.ndarray,
-    gradient: np.ndarray,
-    mean: np.ndarray,
-    square: np.ndarray,
-    rate: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    decay: float,
-) -> None:
-    """Do ``param -= rate * mean / (sqrt(square) + eps)`` after renewing both averages.
-
-    Parameters
-    ----------
-    param, gradient, decay
-        As for `descend`.
-    mean, square : numpy.ndarray
-        Of the shape of ``param`` and of its `working_dtype`: the running averages of the gradient and
-        of its square.
-    rate, eps : float
-        Scaled by the caller to make up for averages that start at zero.
-    beta1, beta2 : float
-        How much of each average lasts; the gradient of this step makes up the rest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tape.kernels.update import adam
-    >>> param, mean, square = np.ones(1), np.zeros(1), np.zeros(1)
-    >>> adam(param, np.array([4.0]), mean, square, 0.5, 0.5, 0.75, 0.0, 0.0)
-    >>> param, mean, square
-    (array([0.5]), array([2.]), array([4.]))
-    """
-    if _suits_kernel(param, gradient):
-        _adam(param, gradient, mean, square, rate, beta1, beta2, eps, decay)
-        return
-    gain1, gain2 = 1 - beta1, 1 - beta2
-    for g, p, m, s in _blocks(gradient, param, mean, square):
-        p[...], m[...], s[...] = _adam_moved(p, g, m, s, rate, beta1, gain1, beta2, gain2, eps, decay)
+    if compiled is not None and gradient.dtype == param.dtype and not (AVOIDED and is_avoided()):
+        flags = gradient.flags
+        if flags.c_contiguous and flags.aligned:
+            compiled(param, gradient, *state, numbers)
+            return
+    for g, p, *blocks in _blocks(gradient, param, *state):
+        for block, result in zip((p, *blocks), formula(p, g, *blocks, numbers), strict=True):
+            block[...] = result

@@ -1,0 +1,92 @@
+"""Clipping of gradients, by value and by norm: pure functions on trees, eager and in programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape import errors, tree
+from tape.optim import _checks
+
+
+def clip_by_value(grads: Any, limit: float) -> Any:
+    """Return gradients with every element between ``-limit`` and ``limit``.
+
+    Parameters
+    ----------
+    grads : tree of numpy.ndarray or Var
+        Floats of any shapes; dtypes are kept.
+    limit : float
+        Zero or positive.
+
+    Returns
+    -------
+    tree
+        NaN stays NaN.
+
+    Raises
+    ------
+    OptionError
+        If ``limit`` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.optim.clip_by_value({"w": np.array([-3.0, 0.5])}, 1.0)
+    {'w': array([-1. ,  0.5])}
+    """
+    limit = _checks.setting("limit", limit)
+    return tree.map(lambda g: np.clip(g, -limit, limit), grads)
+
+
+def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
+    """Scale all gradients by one factor, so that the norm of all elements is at most ``max_norm``.
+
+    Parameters
+    ----------
+    grads : tree of numpy.ndarray or Var
+        Floats of any shapes; dtypes are kept.
+    max_norm : float
+        Zero or positive.
+
+    Returns
+    -------
+    grads : tree
+        The gradients themselves if their norm is not above ``max_norm``.
+    norm : float or Var
+        Their Euclidean norm before, in float64, where small elements of float32 do not vanish.
+
+    Raises
+    ------
+    NonFiniteError
+        If the norm is NaN or infinite, where every scaled gradient would be NaN or zero; in compiled
+        functions and loops too.
+    ConversionError
+        Inside `tape.vmap`, where one example cannot raise: there scale by ``np.where``.
+    OptionError
+        If ``max_norm`` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> grads, norm = tape.optim.clip_by_global_norm([np.array([3.0]), np.array([4.0])], 1.0)
+    >>> grads, float(norm)
+    ([array([0.6]), array([0.8])], 5.0)
+    """
+    max_norm = _checks.setting("max_norm", max_norm)
+    leaves = tree.leaves(grads)
+    if not leaves:
+        raise errors.TapeError("the tree of gradients is empty. Pass at least one array")
+    wide = [
+        np.asarray(leaf, np.float64) if isinstance(leaf, float) else leaf.astype(np.float64)
+        for leaf in leaves
+    ]
+    norm = np.sqrt(sum(np.sum(leaf * leaf) for leaf in wide))
+    if not np.isfinite(norm):
+        raise errors.NonFiniteError(
+            f"the norm of the gradients is {norm}. Skip the step, or find the cause with tape.find_nonfinite"
+        )
+    is_above = norm > max_norm
+    factor = np.where(is_above, max_norm / np.where(is_above, norm, 1.0), 1.0)
+    return tree.map(lambda g: g * factor.astype(g.dtype), grads), norm

@@ -1,0 +1,78 @@
+"""Clipping of gradients: equal to PyTorch's, and never silent about NaN."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, optim
+from tests.oracles import pytorch
+
+
+def grads(scale=1.0):
+    rng = np.random.default_rng(0)
+    return {"w": scale * rng.normal(size=(3, 4)), "b": (scale * rng.normal(size=4)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_equal_to_torch(how, scale):
+    torch = pytorch()
+    given = grads(scale)
+    tensors = [torch.zeros_like(torch.tensor(given[name])) for name in ("b", "w")]
+    for clip, theirs in [
+        (lambda g: optim.clip_by_global_norm(g, 1.5), lambda t: torch.nn.utils.clip_grad_norm_(t, 1.5)),
+        (lambda g: (optim.clip_by_value(g, 0.7), None), lambda t: torch.nn.utils.clip_grad_value_(t, 0.7)),
+    ]:
+        for tensor, name in zip(tensors, ("b", "w"), strict=True):
+            tensor.grad = torch.tensor(given[name])
+        clipped, norm = how(clip)(given)
+        expected = theirs(tensors)
+        for tensor, name in zip(tensors, ("b", "w"), strict=True):
+            np.testing.assert_allclose(clipped[name], tensor.grad.numpy(), rtol=2e-6)
+            assert clipped[name].dtype == given[name].dtype
+        if norm is not None:
+            np.testing.assert_allclose(norm, float(expected), rtol=1e-6)
+
+
+def test_small_gradients_stay_to_the_bit():
+    given = grads(1e-3)
+    clipped, norm = optim.clip_by_global_norm(given, 1.0)
+    for name in given:
+        np.testing.assert_array_equal(clipped[name], given[name])
+    assert norm < 1
+
+
+def test_squares_neither_overflow_nor_vanish_in_low_precision():
+    for scale in (1e30, 1e-30):
+        given = [np.array([3.0 * scale, 4.0 * scale], np.float32)]
+        clipped, norm = optim.clip_by_global_norm(given, scale)
+        np.testing.assert_allclose(norm, 5 * scale, rtol=1e-6)
+        np.testing.assert_allclose(clipped[0], [0.6 * scale, 0.8 * scale], rtol=1e-6)
+
+
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_norm_that_is_not_finite_is_reported(how, bad):
+    clip = how(lambda g: optim.clip_by_global_norm(g, 1.0))
+    fine = [np.ones(2), np.ones(3)]
+    clip(fine)
+    with pytest.raises(errors.NonFiniteError, match="the norm of the gradients is"):
+        clip([np.ones(2), np.array([1.0, bad, 1.0])])
+    np.testing.assert_allclose(clip(fine)[1], np.sqrt(5))
+
+
+def test_zero():
+    clipped, norm = optim.clip_by_global_norm([np.zeros(2)], 0.0)
+    np.testing.assert_array_equal(clipped[0], 0)
+    assert norm == 0
+    np.testing.assert_array_equal(optim.clip_by_global_norm([np.ones(2)], 0.0)[0][0], 0)
+
+
+def test_settings():
+    for act, match in [
+        (lambda: optim.clip_by_value([np.ones(1)], -1), "limit is -1"),
+        (lambda: optim.clip_by_global_norm([np.ones(1)], np.nan), "max_norm is nan"),
+        (lambda: optim.clip_by_global_norm([], 1.0), "empty"),
+    ]:
+        with pytest.raises(errors.TapeError, match=match):
+            act()
