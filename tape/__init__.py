@@ -24,7 +24,8 @@ from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
 from tape.transforms import *  # noqa: F403
 
-_LATE = ("compat", "interop", "numpy", "random", "viz")  # imported when they are first needed
+# imported when they are first needed
+_LATE = ("compat", "distributed", "interop", "numpy", "random", "train", "viz")
 
 
 _ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"
@@ -57,6 +58,7 @@ __all__ = [
     "compat",  # noqa: F405
     "compile",
     "debug",
+    "distributed",  # noqa: F405
     "errors",
     "expression",
     "find_nonfinite",
@@ -80,6 +82,7 @@ __all__ = [
     "subtract",
     "tanh",
     "testing",
+    "train",  # noqa: F405
     "tree",
     "viz",  # noqa: F405
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from os.path import dirname, join
 from types import FrameType
@@ -19,13 +19,17 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
     "ConstantResultWarning",
     "ConvergenceError",
     "ConversionError",
     "DTypeError",
     "DerivativeError",
     "ExpressionError",
+    "FileWriteError",
     "InPlaceError",
+    "ItemsError",
     "LostDerivativeWarning",
     "MissingAttributeError",
     "NonFiniteError",
@@ -35,6 +39,7 @@ __all__ = [
     "PathLimitWarning",
     "ProgramError",
     "ProgramFileError",
+    "RankError",
     "SeedError",
     "ShapeError",
     "SingularMatrixError",
@@ -168,6 +173,41 @@ class ProgramError(TapeError, ValueError):
 
 class ProgramFileError(ProgramError):
     """Raised when a file does not hold a program, or a damaged one."""
+
+
+class RankError(TapeError, RuntimeError):
+    """Raised on a rank when another one has failed, or does not do the same as this one."""
+
+
+class ItemsError(TapeError, RuntimeError):
+    """Raised by `tape.distributed.map` after all items, when the function has raised for some of them.
+
+    Attributes
+    ----------
+    results : list
+        The result of each item, in order; None for those that failed.
+    failures : dict of int to Exception
+        The error of each item that failed, by its position.
+    """
+
+    def __init__(
+        self, message: str, results: Sequence[Any] = (), failures: Mapping[int, BaseException] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.results = list(results)
+        self.failures = dict(failures or {})
+
+
+class CheckpointError(TapeError, ValueError):
+    """Raised when a file of arrays is damaged, or does not hold what it is loaded into."""
+
+
+class FileWriteError(TapeError, OSError):
+    """Raised when a file cannot be written, such as on a full disk; the file before it is untouched."""
+
+
+class CheckpointWarning(UserWarning):
+    """Warns that a damaged checkpoint was skipped, or was written by other versions."""
 
 
 class ConstantResultWarning(UserWarning):

@@ -286,7 +286,7 @@ def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     for name in ("mlp", "mlp-large", "rnn", "chain", "chain-million", "doubling", "reduce"):
         assert f" {name} " in printed
-    for name in ("accumulate", "cross_entropy", "curve-fit", "import", "optim"):
+    for name in ("accumulate", "cross_entropy", "curve-fit", "import", "optim", "optim-many"):
         assert f" {name} " in printed
     for name in ("checkpointing", "derivative-costs", "derivative-costs-depth", "hessian", "higher-order"):
         assert f" {name} " in printed

@@ -8,6 +8,7 @@ from tape.kernels.availability import avoided
 from tape.kernels.choices import extremes_share, select, share
 from tape.kernels.recurrences import products_share, recurrence
 from tests.oracles import LAYOUTS, laid_out
+from tests.tiers import grid
 
 FLOATS = [np.float64, np.float32]
 SHAPE = (6, 7, 50)  # large enough for kernels
@@ -109,8 +110,7 @@ def test_shares_of_other_arrays_are_left_to_the_rule():
         assert share(d, d, 0.0, "maximum") is None
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+@grid(axes=[(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)], dtype=FLOATS)
 def test_extreme_elements_share_evenly(axes, dtype):
     x = numbers(SHAPE, dtype)
     extremes = np.fmax.reduce(x, axis=axes, keepdims=True)
@@ -172,9 +172,7 @@ def test_recurrences_are_loops(axis, backwards, dtype):
     assert recurrence(a[:1, :1], b[:1, :1], axis, backwards) is None
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2)])
-@pytest.mark.parametrize("zeros", [0, 1, 2])
+@grid(axes=[(0,), (1,), (2,), (0, 1), (1, 2)], zeros=[0, 1, 2], dtype=FLOATS)
 def test_products_of_others_are_exact_where_factors_are_zero(axes, zeros, dtype):
     x = np.random.default_rng(0).choice([-2.0, -1.0, 0.5, 1.0], SHAPE).astype(dtype)
     x[:zeros, :zeros, :zeros] = 0

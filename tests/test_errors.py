@@ -60,8 +60,12 @@ BUILTIN = {
     errors.NonFiniteError: FloatingPointError,
     errors.ProgramError: ValueError,
     errors.ProgramFileError: ValueError,
+    errors.CheckpointError: ValueError,
+    errors.FileWriteError: OSError,
     errors.MissingAttributeError: AttributeError,
     errors.TraceDroppedError: ReferenceError,
+    errors.RankError: RuntimeError,
+    errors.ItemsError: RuntimeError,
 }
 
 BAD_INPUT = [

@@ -387,3 +387,37 @@ def test_a_property_that_is_kept_is_that_of_the_call():
             del model.rate  # it is computed again
         np.testing.assert_array_equal(compiled(X), X * rate)
     assert len(compiled.programs) <= 3
+
+
+DATACLASS = """
+from dataclasses import dataclass, field
+from typing import Any
+rate = 2.0
+
+def scaled(x):
+    return x * rate
+
+@dataclass
+class Layer:
+    w: Any
+    function: Any = field(default=scaled, metadata={"static": True})
+
+    def __call__(self, x):
+        return self.function(self.w * x) + rate
+
+def f(layers, x):
+    return layers["first"](x)
+"""
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, lambda f: tape.grad(lambda *args: np.sum(f(*args)))])
+def test_methods_and_static_functions_of_dataclasses_in_arguments_are_looked_into(monkeypatch, transform):
+    monkeypatch.setitem(sys.modules, "names_under_test", types.ModuleType("names_under_test"))
+    module = namespace(DATACLASS)
+    compiled = tape.compile(transform(module.f))
+    for rate in (2.0, 2.0, 5.0, 2.0):
+        module.rate = rate
+        layers = {"first": module.Layer(np.ones(2))}
+        found, expected = compiled(layers, X), transform(module.f)(layers, X)
+        for one, other in zip(tape.tree.leaves(found), tape.tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(one, other)

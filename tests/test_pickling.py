@@ -121,6 +121,16 @@ def test_what_a_module_has_under_its_name_is_pickled_by_name(made):
         assert how(made) is made
 
 
+@pytest.mark.parametrize(
+    "namespace", [tape.nn, tape.ops, tape.ops.special], ids=lambda module: module.__name__
+)
+def test_operations_are_pickled_by_name(namespace):
+    """So are models with activation functions in their structure."""
+    found = {name: f for name, f in vars(namespace).items() if callable(f) and not name.startswith("_")}
+    for name, function in found.items():
+        assert pickle.loads(pickle.dumps(function)) is function, name
+
+
 def test_copy_of_a_compiled_function_records_anew():
     original = tape.compile(cubes, donate=0, max_paths=3)
     original(X.copy())

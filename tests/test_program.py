@@ -13,16 +13,16 @@ import tape
 from tape import ops
 from tests import naive_program
 from tests.naive_program import compiled_for
-from tests.op_table import CASES, TWO_OF_EACH, by_operation, lightly, spread, two_of_each
+from tests.op_table import CASES, TWO_OF_EACH, a_third, by_operation, lightly, spread, two_of_each
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
 from tests.tiers import is_full, some
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 each_operation = by_operation(lightly(TWO_OF_EACH))
-derivatives_of_each = by_operation(two_of_each(lightly(DIFFERENTIABLE)))
+derivatives_of_each = by_operation(a_third(two_of_each(lightly(DIFFERENTIABLE)), 1))
 at_least_once = by_operation(
-    TWO_OF_EACH if is_full() else {case.op: case for case in lightly(TWO_OF_EACH)}.values()
+    TWO_OF_EACH if is_full() else {case.op: case for case in a_third(lightly(TWO_OF_EACH), 2)}.values()
 )
 
 

@@ -14,7 +14,7 @@ import pytest
 import tape
 from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.runtime import pauses
-from tests.tiers import some
+from tests.tiers import grid, some
 
 X = np.random.default_rng(0).normal(size=(6, 40, 40))
 
@@ -41,8 +41,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("threads", ["1", "3"])
+@grid(name=FUNCTIONS, threads=["1", "3"])
 def test_stopping_changes_no_number(monkeypatch, name, threads):
     """As often as can be; and the program can be called again."""
     f, args = FUNCTIONS[name]

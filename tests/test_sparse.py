@@ -452,3 +452,10 @@ def test_the_jacobian_of_bundle_adjustment_is_the_dense_one():
     assert np.array_equal(jacobian.structure(*arguments).pattern.toarray(), np.vstack(rows) != 0)
     for case in (bundle_adjustment._with_tape, bundle_adjustment._with_tape_sparse):
         np.testing.assert_allclose(case(problem)()[0], found.data, rtol=1e-10, atol=1e-10)
+
+
+def test_a_matrix_of_plain_numbers_is_not_kept_by_a_program():
+    fixed = np.array([1.0, 2.0])
+    hessian = tape.sparse_hessian(lambda x: np.sum(x**3))
+    with pytest.raises(errors.UnsupportedError, match="in a compiled function"):
+        tape.compile(lambda t: t * hessian(fixed).data)(2.0)

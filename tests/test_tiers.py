@@ -1,6 +1,7 @@
 """Tiers: what each runs, and that the plain one leaves no operation and no value of a parameter out.
 
-All operations are computed and differentiated there; of SciPy's functions a third is looked at in other ways.
+All operations are computed and differentiated there; of SciPy's functions a third is looked at in other ways,
+and tests that take long look at a third of all operations each.
 """
 
 from itertools import product
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import test_batch, test_ops, test_program, test_taylor, tiers
-from tests.op_table import CASES, lightly, spread
+from tests.op_table import CASES, a_third, lightly, spread
 
 
 @pytest.fixture(params=["plain", "full"])
@@ -90,6 +91,17 @@ LIGHTLY = {case.op for case in lightly(CASES)}
 MOSTLY = LIGHTLY & DIFFERENTIABLE
 
 
+def third(names, part):
+    """The operations of a test that takes long: all in the full tier, a part of them in the plain one."""
+    return {case.op for case in a_third([case for case in CASES if case.op in names], part)}
+
+
+def test_the_parts_of_the_plain_tier_have_every_operation(tier):
+    parts = [third(ALL, part) for part in range(3)]
+    assert set.union(*parts) == ALL
+    assert sum(map(len, parts)) == len(ALL) * (3 if tier == "full" else 1)
+
+
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
@@ -97,13 +109,13 @@ MOSTLY = LIGHTLY & DIFFERENTIABLE
         (test_ops.test_recorded_value_is_the_computed_one, ALL),
         (test_ops.test_jvp_is_the_directional_difference, DIFFERENTIABLE),
         (test_ops.test_vjp_is_the_difference_jacobian_transposed, MOSTLY),
-        (test_ops.test_second_order_agrees_with_differences_of_the_first, MOSTLY),
+        (test_ops.test_second_order_agrees_with_differences_of_the_first, third(MOSTLY, 0)),
         (test_program.test_values_and_gradients, LIGHTLY),
         (test_program.test_values_alone, LIGHTLY),
-        (test_program.test_values_and_gradients_in_float32, LIGHTLY),
-        (test_program.test_second_order, MOSTLY),
+        (test_program.test_values_and_gradients_in_float32, third(LIGHTLY, 2)),
+        (test_program.test_second_order, third(MOSTLY, 1)),
         (test_batch.test_sweeping_a_batch_equals_sweeping_one_by_one, MOSTLY),
-        (test_taylor.test_series_of_every_operation_equal_nested_derivatives, MOSTLY),
+        (test_taylor.test_series_of_every_operation_equal_nested_derivatives, third(MOSTLY, 2)),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -5,9 +5,10 @@ Knows nothing of operations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -66,6 +67,54 @@ def lift_all(operands: Sequence[Any]) -> Sequence[Any] | None:
         seen = [lift(operand) if type(operand) is np.ndarray else operand for operand in operands]
         return seen if any(isinstance(operand, Handle) for operand in seen) else None
     return None
+
+
+def lifted(value: Any) -> Any:
+    """Return a value with all arrays in it as Vars of the program that is being recorded, if one is.
+
+    Looks into lists and tuples.
+    """
+    if type(value) is np.ndarray:
+        return lift(value) if value.dtype.kind in "fiubc" else value
+    if type(value) in (list, tuple):
+        parts = [lifted(part) for part in value]
+        if any(part is not one for part, one in zip(parts, value, strict=True)):
+            return type(value)(parts)
+    return value
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def composed(function: F) -> F:
+    """Decorate a function of users that computes with its arguments before the first operation sees them.
+
+    Without it a program would keep what was computed from the content of an array that is closed over: while
+    a program is recorded, arrays are Vars to the function.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.core.operands import composed
+    >>> @composed
+    ... def distance(x, y):
+    ...     return abs(x - y)
+    >>> y = np.array([1.0, 2.0])
+    >>> f = tape.compile(lambda x: x * distance(y, 0.0))
+    >>> f(1.0)
+    array([1., 2.])
+    >>> y *= 2
+    >>> f(1.0)
+    array([2., 4.])
+    """
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if OPEN and recorder() is not None:
+            return function(*map(lifted, args), **{key: lifted(value) for key, value in kwargs.items()})
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 def other_operand(operand: Any) -> Any:

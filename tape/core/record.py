@@ -7,7 +7,10 @@ so that a call decides nothing anew. Everything else goes through `tape.core.op.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -53,11 +56,27 @@ def recorder_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
         function, protocol = _binary(op), _binary(op, other_operand)
     for each in (function, protocol):
         each.__name__ = each.__qualname__ = op.name
-        each.__doc__ = op.__doc__
+        each.__module__ = _defining_module()  # where pickle finds it by its name
+        each.__doc__ = _doc(op)
         each.op = op  # type: ignore[attr-defined]
     if numpy is not None:
         implements(numpy)(protocol)
     return function
+
+
+def _doc(op: Op) -> str | None:
+    """Return the documentation of an operation: NumPy's without its examples, which need NumPy's module."""
+    home = type(op.forward) if isinstance(op.forward, np.ufunc) else op.forward
+    is_ours = getattr(home, "__module__", "").partition(".")[0] not in ("numpy", "scipy")
+    return op.__doc__ if is_ours or op.__doc__ is None else re.split(r"\n *Examples\n *-+\n", op.__doc__)[0]
+
+
+def _defining_module() -> str:
+    """Return the name of the module whose code is being run at its top level, as a rule by an import."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return __name__ if frame is None else frame.f_globals.get("__name__", __name__)
 
 
 def _for_programs(op: Op) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from tape.core import checks, interpreter
 from tape.core.interpreter import OPEN, Nested
 from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
+from tape.core.param_trees import Params, Trees
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
@@ -47,10 +48,12 @@ class Recording(Nested):
         Who is called for each node.
     taken : Taken or None
         The plain numbers that were taken out by ``float()`` and its like; None if there are none.
+    trees : Trees or None
+        The trees that `params` was called with; None if there are none.
     """
 
     __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "is_plain", "is_strict", "name",
-                 "nodes", "ref", "taken", "views", "watching")  # fmt: skip
+                 "nodes", "ref", "taken", "trees", "views", "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
 
@@ -66,6 +69,7 @@ class Recording(Nested):
         self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
         self.taken: Taken | None = None
+        self.trees: Trees | None = None
         self.views: list[weakref.ref[Handle]] = []  # those noted: see `tape.inplace.aliases`
         self._params: list[int] = []  # ids: handles may be written to, and move on
         self._handles: list[Var] = []  # as `param` returned them
@@ -274,10 +278,21 @@ class Recording(Nested):
         return (self[i] for i in range(len(self.nodes)))
 
     @property
-    def params(self) -> list[Var]:
-        """The params, in the order they were made."""
+    def params(self) -> Params:
+        """The params, a list in the order they were made; called with a model, it makes params of its arrays.
+
+        See `tape.core.param_trees.Params`.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> model = tr.params({"w": np.array([1.0, 2.0]), "b": 3.0})
+        >>> tr.params
+        [Var(3.0, name="['b']", id=0), Var([1. 2.], name="['w']", id=1)]
+        """
         pairs = zip(self._handles, self._params, strict=True)
-        return [handle if handle.id == id else self[id] for handle, id in pairs]
+        return Params(self, [handle if handle.id == id else self[id] for handle, id in pairs])
 
     def __repr__(self) -> str:
         name = self.name or f"{id(self):#x}"

@@ -238,6 +238,11 @@ class Compiled:
                 for path in known.paths
             }
 
+    @property
+    def donates(self) -> bool:
+        """Whether a call may overwrite an argument."""
+        return bool(self._donate)
+
     def explain(self) -> str:
         """Return the statistics of every program; see `Program.explain`."""
         return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
@@ -424,7 +429,7 @@ class Compiled:
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the call as a path of its own, and return the result."""
         ints = known.form.ints
-        before = Bindings(self._f, known.form.fixed.values())
+        before = Bindings(self._f, known.form.statics())
         if ints and before.tells_types:
             raise IntRead(ints)
         try:
@@ -446,7 +451,7 @@ class Compiled:
             return self._f(*args, **kwargs)
         leaves = recorded.values()
         path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
-        names = Bindings(self._f, known.form.fixed.values())
+        names = Bindings(self._f, known.form.statics())
         if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
             return path.restore(leaves)
         with self._kinds.lock:

@@ -11,9 +11,9 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.conversion.numbers import is_free
-from tape.core.interpreter import resolve
+from tape.core.interpreter import lift, resolve
 from tape.core.node import Handle
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, lift_all, lifted
 from tape.numpy._conversion import array, holds_vars
 from tape.numpy._names import names_of
 from tape.transforms.loops.capacity import is_met
@@ -22,10 +22,14 @@ Array = Any  # an array, or a Var
 
 
 def operand(x: Any) -> Array:
-    """Return an argument as an array or a Var; lists of Vars are joined."""
+    """Return an argument as an array or a Var; lists of Vars are joined.
+
+    An array becomes a Var of the program that is being recorded, if one is, and follows its changes.
+    """
+    x = lifted(x)
     if isinstance(x, Handle):
         return x
-    return array(x) if holds_vars(x) else np.asarray(as_operand(x))
+    return lift(array(x) if holds_vars(x) else np.asarray(as_operand(x)))
 
 
 def inexact(x: Any) -> Array:
@@ -99,6 +103,16 @@ def has_vars(*arguments: Any) -> bool:
     """Return whether there is a Var among arguments, which may be nested."""
     leaves, _ = tree.flatten(arguments)
     return any(isinstance(leaf, Handle) for leaf in leaves)
+
+
+def is_recorded(*arguments: Any) -> bool:
+    """Return whether there is a Var among arguments, which may be nested, or what becomes one.
+
+    While a program is recorded that is any array: what is computed from one that is closed over follows its
+    changes.
+    """
+    leaves, _ = tree.flatten(arguments)
+    return any(isinstance(leaf, Handle) for leaf in leaves) or lift_all(leaves) is not None
 
 
 def refusing(

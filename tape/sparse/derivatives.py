@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import recorder
+from tape.core.interpreter import OPEN, recorder
 from tape.core.node import Handle, plain
 from tape.interpreters.batching import Lanes
 from tape.program.compiled import compile
@@ -208,6 +208,11 @@ class SparseDerivative(Derived):
         def call(*args: Any, **kwargs: Any) -> csr_array:
             if kwargs or not _ARRAYS.issuperset(map(type, args)):
                 _refuse_vars(transform.__name__, (args, kwargs))
+            if OPEN and recorder() is not None:
+                raise errors.UnsupportedError(
+                    f"{transform.__name__} was called in a compiled function, which would keep the matrix of "
+                    "this call. It runs a program of its own: call it outside, and pass what is needed"
+                )
             values, number = program(*args, **kwargs)
             return rules.structure(number).matrix(values)
 

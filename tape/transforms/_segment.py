@@ -18,6 +18,7 @@ from tape import errors, ops, tree
 from tape.core.interpreter import OPEN, recorder, resolve
 from tape.core.node import Handle, batch_below, plain, snapshot, traced
 from tape.core.op import Op
+from tape.core.operands import lifted
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
@@ -182,7 +183,7 @@ class Segment:
         self.f = f
         self.name = name
         leaves, self._structure = tree.flatten((args, kwargs))
-        self._leaves = [snapshot(protected(resolve(leaf))) for leaf in leaves]
+        self._leaves = [snapshot(protected(lifted(resolve(leaf)))) for leaf in leaves]
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         self.inlined: Inlined | None = None

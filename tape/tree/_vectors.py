@@ -11,6 +11,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint
+from tape.core.interpreter import lift
 from tape.core.node import Handle
 from tape.tree._nested import flatten, names, unflatten
 
@@ -63,7 +64,7 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     parts = []
     for i, leaf in enumerate(found):
         layout.check(i, leaf, dtype)
-        part: Any = leaf if isinstance(leaf, Handle) else np.asarray(leaf)
+        part: Any = leaf if isinstance(leaf, Handle) else lift(np.asarray(leaf))
         parts.append(part.reshape(-1).astype(dtype))
     return np.concatenate(parts), layout.unravel
 

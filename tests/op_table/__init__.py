@@ -61,6 +61,20 @@ def lightly(cases: Iterable[Case]) -> list[Case]:
     return [case for case in wanted if case.op in left or case.op not in names]
 
 
+def a_third(cases: Iterable[Case], part: int) -> list[Case]:
+    """Return all cases in the full tier; in the plain tier those of every third operation.
+
+    Tests that take long look at parts 0, 1 and 2 of the operations: each operation is in some of them.
+    """
+    wanted = list(cases)
+    if is_full():
+        return wanted
+    present = {case.op for case in wanted}
+    names = list(dict.fromkeys(case.op for case in CASES if case.op in present))
+    chosen = set(names[part::3])
+    return [case for case in wanted if case.op in chosen]
+
+
 def spread(cases: Iterable[Case]) -> list[Case]:
     """Return all cases in the full tier; in the plain tier `two_of_each` operation, and one more.
 

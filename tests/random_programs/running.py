@@ -109,7 +109,9 @@ class Subject:
             self.current[name] = value
             if source.change == "in place":
                 kept = self.cells[cells.index(name)] if source.place == "cell" else self._read(name)
-                kept.view(np.uint8)[...] = value.view(np.uint8)  # bools of any byte
+                np.atleast_1d(kept).view(np.uint8)[...] = np.atleast_1d(value).view(
+                    np.uint8
+                )  # bools of any byte
             elif source.place == "cell":
                 self.cells[cells.index(name)] = copied(value)
                 is_rebound = True

@@ -99,6 +99,9 @@ class Draw:
         self.rng.shuffle(keys)
         return {key: self.number() for key in keys}
 
+    def zero_d(self) -> np.ndarray:
+        return np.array(self.scalar())
+
     def scalar(self) -> Any:
         return self._array([self.number()])[0]
 
@@ -184,6 +187,7 @@ SOURCES: dict[str, Source] = {
     "KI": Source("kept_int", "global", "in place", Draw.ints),
     "KB": Source("kept_bool", "global", "in place", Draw.bools),
     "KF": Source("kept_f32", "global", "in place", Draw.single),
+    "KZ": Source("kept_zero_d", "global", "in place", Draw.zero_d),
     "model.k": Source("kept_vector", "attribute", "in place", Draw.vector),
     "kept_cell": Source("kept_matrix", "cell", "in place", Draw.matrix),
     "kept_default": Source("kept_vector", "default", "in place", Draw.vector),

@@ -5,11 +5,11 @@ sweeping.
 """
 
 from tape.inspect.listing._calls import CallText, call_text
-from tape.inspect.listing._html import listing_html
+from tape.inspect.listing._html import html_table, listing_html
 from tape.inspect.listing._rich import listing_table
 from tape.inspect.listing._shown import Shown
 from tape.inspect.listing._summary import OpTotal, Summary, summary
-from tape.inspect.listing._text import listing
+from tape.inspect.listing._text import aligned, listing
 from tape.inspect.listing._words import (
     brief,
     byte_size,
@@ -26,12 +26,14 @@ __all__ = [
     "OpTotal",
     "Shown",
     "Summary",
+    "aligned",
     "brief",
     "byte_size",
     "call_text",
     "columns_of",
     "digest",
     "duration",
+    "html_table",
     "listing",
     "listing_html",
     "listing_table",

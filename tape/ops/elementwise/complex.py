@@ -15,7 +15,7 @@ import numpy as np
 from tape.core import batch_rules, series
 from tape.core.elementwise import elementwise
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.record import recorder_of
 from tape.core.table import implements
 from tape.inspect.costs import declare_cost, free
@@ -197,6 +197,7 @@ isreal = recorder_of(
 
 
 @implements(np.real_if_close)
+@composed
 def real_if_close(a: Any, tol: float = 100) -> Any:
     """The real part, if all imaginary parts are close to 0; otherwise the argument itself.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.op import Op
+from tape.core.operands import composed
 from tape.core.table import implements
 from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, free, per_matrix
@@ -31,6 +32,7 @@ declare_cost(free, _zeroth_power)
 
 
 @implements(np.linalg.matrix_power)
+@composed
 def matrix_power(a: Any, n: int) -> Any:
     """Raise square matrices to an integer power, by repeated squaring.
 

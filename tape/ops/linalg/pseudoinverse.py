@@ -8,7 +8,7 @@ import numpy as np
 
 from tape.core.fitting import fit_tangent
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import ConversionError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, per_matrix
@@ -77,6 +77,7 @@ _pinv: Op = Op(
 
 
 @implements(np.linalg.pinv)
+@composed
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNSET) -> Any:
     """The pseudoinverses of matrices; their derivatives are those at constant rank.
 
@@ -301,6 +302,7 @@ def _is_equal(rank: Any, number: int) -> bool | None:
 
 
 @implements(np.linalg.lstsq)
+@composed
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
     """Least squares: the shortest x that minimizes the sum of squares of ``b - a @ x``.
 

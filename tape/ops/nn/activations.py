@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import exp, sigmoid, tanh
@@ -378,6 +378,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 # ---- softplus and softmin, with PyTorch's arguments ----------------------------------------------------
 
 
+@composed
 def softplus(x: Any, beta: float = 1.0, threshold: float = inf) -> Any:
     """``log(1 + exp(beta * x)) / beta``, without overflow: a smooth relu.
 
@@ -419,6 +420,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = inf) -> Any:
     return smooth_ if threshold == inf else where(x * beta > threshold, x, smooth_)
 
 
+@composed
 def softmin(x: Any, axis: int | tuple[int, ...] | None = -1) -> Any:
     """`softmax` of ``-x``.
 

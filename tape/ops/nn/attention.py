@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.dropout import check_mask, dropout
@@ -22,6 +22,7 @@ from tape.ops.structure.shape import reshape
 _LAST = (-1,)
 
 
+@composed
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.nn.normalization import affine, check_shape, checked_channels, standardized
@@ -14,6 +14,7 @@ from tape.ops.reduction.reductions import mean
 from tape.ops.reduction.spreads import var
 
 
+@composed
 def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` in each channel of each sample.
 
@@ -56,6 +57,7 @@ def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-
     return affine(out, weight, bias, (x.shape[1], *(1 for _ in x.shape[2:])))
 
 
+@composed
 def batch_norm(
     x: Any,
     running_mean: Any = None,
@@ -128,6 +130,7 @@ def batch_norm(
     return affine(x, scale, shift if bias is None else shift + as_operand(bias), shape)
 
 
+@composed
 def batch_norm_statistics(
     x: Any, running_mean: Any, running_var: Any, momentum: float = 0.1
 ) -> tuple[Any, Any]:

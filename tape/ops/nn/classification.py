@@ -10,7 +10,7 @@ import numpy as np
 from tape.core import pattern_rules
 from tape.core.node import Handle, plain_batch
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
 from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import where
@@ -65,6 +65,7 @@ _one_hot = Op(
 )
 
 
+@composed
 def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     """Encode classes as rows of zeros with a one; recorded without a derivative.
 
@@ -223,6 +224,7 @@ def _class_weights(name: str, weight: Any, classes: int) -> Any:
     return weight
 
 
+@composed
 def nll_loss(
     input: Any,
     target: Any,
@@ -279,6 +281,7 @@ def nll_loss(
     return labels.reduced(-_pick(input, labels.classes), reduction)
 
 
+@composed
 def cross_entropy(
     input: Any,
     target: Any,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import relu
 from tape.ops.elementwise.selection import minimum
@@ -26,6 +27,7 @@ def _order(name: str, p: Any) -> float:
     return p
 
 
+@composed
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The distance of vectors along the last axis.
 
@@ -72,6 +74,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     return norm(x1 - x2 + eps, ord=p, axis=-1, keepdims=bool(keepdim))
 
 
+@composed
 def pdist(x: Any, p: float = 2.0) -> Any:
     """The distances of all pairs of rows, the first row with all others first.
 
@@ -110,6 +113,7 @@ def pdist(x: Any, p: float = 2.0) -> Any:
     return norm(getitem(x, first) - getitem(x, second), ord=p, axis=-1)
 
 
+@composed
 def triplet_margin_with_distance_loss(
     anchor: Any,
     positive: Any,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import broadcasts
@@ -47,6 +47,7 @@ def checked_mask(name: str, x: Any, mask: Any) -> tuple[Any, Any]:
     return x, mask if np.result_type(mask).kind == "b" else mask != 0
 
 
+@composed
 def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     """``x / (1 - p)`` where the mask holds, and 0 elsewhere.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.linear import broadcast_to
+from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import relu, softplus, sqrt
 from tape.ops.elementwise.selection import maximum, minimum, where
@@ -22,6 +23,7 @@ from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import reshape
 
 
+@composed
 def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors.
 
@@ -80,6 +82,7 @@ def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 _COSINE_EPS = 1e-12  # added to squares, as in PyTorch's C++
 
 
+@composed
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: Reduction = "mean"
 ) -> Any:
@@ -136,6 +139,7 @@ def cosine_embedding_loss(
     return reduced(where(target == 1, 1 - cosine, relu(cosine - margin)), reduction)
 
 
+@composed
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: Reduction = "mean") -> Any:
     """The distance of elements that belong together; of others how far it is below a margin.
 
@@ -175,6 +179,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     return reduced(where(target == 1, input, relu(margin - input)), reduction)
 
 
+@composed
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: Reduction = "mean"
 ) -> Any:
@@ -219,6 +224,7 @@ def margin_ranking_loss(
     return reduced(relu(margin - target * (input1 - input2)), reduction)
 
 
+@composed
 def soft_margin_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     """``log(1 + exp(-target * input))``, for targets 1 and -1, without overflow. Otherwise like `mse_loss`.
 
@@ -232,6 +238,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: Reduction = "mean") -> 
     return reduced(softplus(-(target * input)), reduction)
 
 
+@composed
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,

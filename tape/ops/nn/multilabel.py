@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.node import plain_batch, traced
+from tape.core.operands import composed
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe_all
 from tape.ops.elementwise.elementary import relu, softplus
 from tape.ops.elementwise.selection import where
@@ -45,6 +46,7 @@ def _rows(name: str, input: Any, target: Any, per_row: bool) -> tuple[Any, Any]:
     return input, target
 
 
+@composed
 def multi_margin_loss(
     input: Any,
     target: Any,
@@ -114,6 +116,7 @@ def multi_margin_loss(
     return reduced(mean_along(losses, axis=(-1,), keepdims=False), reduction)
 
 
+@composed
 def multilabel_margin_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     """The sum over labels and other classes of how far these come within 1 of those, divided by C.
 
@@ -157,6 +160,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: Reduction = "mean
     return reduced(sum_along(excess, axis=(-2, -1), keepdims=False) / count, reduction)
 
 
+@composed
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, reduction: Reduction = "mean"
 ) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from tape.core import batch_rules
 from tape.core.node import Handle, plain, traced
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import argmax, where
@@ -25,6 +25,7 @@ _DROPPED = -1.7580993408473766
 """What selu has at -inf: -scale * alpha (Klambauer, Unterthiner, Mayr and Hochreiter 2017)."""
 
 
+@composed
 def alpha_dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     """Dropout for `selu`: dropped elements get its limit, and mean 0 and variance 1 are kept.
 
@@ -61,6 +62,7 @@ def alpha_dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     return where(is_kept, x, _DROPPED) * scale - scale * p * _DROPPED
 
 
+@composed
 def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, slopes: Any = None) -> Any:
     """Leaky relu with a random slope for each element, or with the mean of these.
 
@@ -116,6 +118,7 @@ _straight_through = Op(
 declare_cost(free, _straight_through)
 
 
+@composed
 def gumbel_softmax(logits: Any, noise: Any, tau: Any = 1.0, hard: bool = False, axis: int = -1) -> Any:
     """A relaxed draw from categories: softmax of logits with noise (Jang, Gu and Poole 2017).
 

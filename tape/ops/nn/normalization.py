@@ -15,7 +15,7 @@ import numpy as np
 
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.inspect.costs import declare_cost, per_row
 from tape.ops.elementwise.selection import maximum
@@ -344,6 +344,7 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     return x / maximum(vector_norm(x, ord=p, axis=axis, keepdims=True), eps)
 
 
+@composed
 def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
     """``x / (k + alpha * mean of x**2)**beta``, with means over the nearest channels.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import composed
 from tape.errors import ShapeError
 from tape.ops.elementwise.elementary import exp, sigmoid
 from tape.ops.elementwise.selection import maximum
@@ -79,6 +80,7 @@ def _element_weights(name: str, what: str, weight: Any, shape: tuple[int, ...]) 
     return weight
 
 
+@composed
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: Reduction = "mean") -> Any:
     """``-(target * log(input) + (1 - target) * log(1 - input))``.
 
@@ -122,6 +124,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     return _weighed(_binary_cross_entropy(input, target), weight, reduction)
 
 
+@composed
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: Reduction = "mean", pos_weight: Any = None
 ) -> Any:
@@ -171,6 +174,7 @@ def binary_cross_entropy_with_logits(
     return _weighed(losses, weight, reduction)
 
 
+@composed
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
     """``target * (log(target) - input)``: the Kullback-Leibler divergence, of log probabilities ``input``.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.elementary import exp, log, square
@@ -17,6 +18,7 @@ from tape.ops.nn.losses import Reduction, check_reduction, check_values, like_sh
 from tape.ops.structure.shape import expand_dims
 
 
+@composed
 def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     """The squared error, ``(input - target)**2``.
 
@@ -51,6 +53,7 @@ def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     return reduced(square(input - target), reduction)
 
 
+@composed
 def l1_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     """The absolute error, with derivative 0 where it is 0. Otherwise like `mse_loss`.
 
@@ -78,6 +81,7 @@ _huber = smooth(
 )
 
 
+@composed
 def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: float = 1.0) -> Any:
     """``e**2 / 2`` of errors e up to ``delta``, beyond that ``delta * (abs(e) - delta / 2)``.
 
@@ -113,6 +117,7 @@ def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: fl
     return reduced(_huber(input - target, delta=delta), reduction)
 
 
+@composed
 def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta: float = 1.0) -> Any:
     """`huber_loss` over ``beta``, its delta: the slope is 1 far out. With ``beta=0``, `l1_loss`.
 
@@ -132,6 +137,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta:
     return reduced(_huber(error, delta=beta), reduction) / beta
 
 
+@composed
 def poisson_nll_loss(
     input: Any,
     target: Any,
@@ -189,6 +195,7 @@ def poisson_nll_loss(
     return reduced(losses, reduction)
 
 
+@composed
 def gaussian_nll_loss(
     input: Any,
     target: Any,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tape.core import series
 from tape.core.op import Op
+from tape.core.operands import composed
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inspect.samples import declare_samples
@@ -46,6 +47,7 @@ _of_conjugates = Op(
 
 
 @implements(np.poly)
+@composed
 def poly(seq_of_zeros: Any) -> Any:
     """The coefficients of the polynomial with given roots.
 
@@ -92,6 +94,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @implements(np.roots)
+@composed
 def roots(p: Any) -> Any:
     """The roots of a polynomial.
 

@@ -11,7 +11,7 @@ from tape import errors
 from tape.core import pattern_rules, series
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, searching
@@ -292,6 +292,7 @@ declare_cost(searching, _interp, _interval)
 
 
 @implements(np.interp)
+@composed
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Interpolate linearly between given points.
 

@@ -15,7 +15,7 @@ import numpy as np
 from tape.core import pattern_rules
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
@@ -129,13 +129,14 @@ def dot(a: Any, b: Any) -> Any:
 
 def _scaled(a: Any, b: Any) -> Any:
     """Return a product with a scalar, in C order where BLAS returns that, otherwise in memory order."""
-    a, b = (x if isinstance(x, Handle) else np.asarray(x)[()] for x in (a, b))
+    a, b = (x if isinstance(x, (Handle, np.ndarray)) else np.asarray(x)[()] for x in (a, b))
     product = multiply(a, b)
     is_blas = np.ndim(product) <= 2 and np.result_type(product).char in "fdFD"
     return own(product, tuple(range(np.ndim(product)))) if is_blas else product
 
 
 @implements(np.inner)
+@composed
 def inner(a: Any, b: Any) -> Any:
     """The sum over the last axes of both operands, neither conjugated.
 

@@ -12,7 +12,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.inspect.samples import declare_samples
@@ -301,6 +301,7 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
 
 
 @implements(np.gradient)
+@composed
 def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
     """Return the slopes of sampled values, by differences of second order.
 

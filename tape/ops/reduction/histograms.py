@@ -15,7 +15,7 @@ import numpy as np
 from tape.core import series
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import ShapeError, describe
 from tape.inspect.costs import declare_cost, passes
@@ -121,6 +121,7 @@ declare_cost(passes(1), _histogram, _weighed_histogram)
 
 
 @implements(np.histogram)
+@composed
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
@@ -219,6 +220,7 @@ def _each(name: str, given: Any, count: int) -> list[Any]:
 
 
 @implements(np.histogramdd)
+@composed
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Any, list[Any]]:
@@ -282,6 +284,7 @@ def histogramdd(
 
 
 @implements(np.histogram2d)
+@composed
 def histogram2d(
     x: Any,
     y: Any,

@@ -16,7 +16,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.linear import cast
 from tape.core.node import traced
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import OptionError, UnsupportedError
 from tape.inspect.costs import declare_cost, sorting
@@ -311,6 +311,7 @@ def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
 
 
 @implements(np.quantile)
+@composed
 def quantile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
@@ -359,6 +360,7 @@ def quantile(
 
 
 @implements(np.percentile)
+@composed
 def percentile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
@@ -374,6 +376,7 @@ def percentile(
 
 
 @implements(np.nanquantile)
+@composed
 def nanquantile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
@@ -389,6 +392,7 @@ def nanquantile(
 
 
 @implements(np.nanpercentile)
+@composed
 def nanpercentile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:

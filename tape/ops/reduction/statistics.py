@@ -12,7 +12,7 @@ from tape.core.elementwise import elementwise
 from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.node import traced
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.inspect.samples import declare_samples
@@ -189,6 +189,7 @@ _scaled: Op = Op(
 
 
 @implements(np.cov)
+@composed
 def cov(
     m: Any,
     y: Any = None,

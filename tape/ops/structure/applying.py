@@ -9,7 +9,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inspect.samples import declare_samples
@@ -137,6 +137,7 @@ def _flat(a: Any) -> Any:
 
 
 @implements(np.apply_along_axis)
+@composed
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function on every row along an axis, and put the results where the rows were.
 
@@ -187,6 +188,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 @implements(np.apply_over_axes)
+@composed
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Any:
     """Call a function on an array and one axis after another.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.inspect.samples import declare_samples
@@ -19,6 +19,7 @@ declare_samples("np.block([[x, y], [v, w[0] + v]])")
 
 
 @implements(np.block)
+@composed
 def block(arrays: Any) -> Any:
     """Join arrays as nested lists arrange them.
 

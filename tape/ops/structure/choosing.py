@@ -14,7 +14,7 @@ from tape.core.batch_rules import elementwise
 from tape.core.linear import cast
 from tape.core.node import plain_batch
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free
@@ -131,6 +131,7 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
 
 
 @implements(np.select)
+@composed
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """Choose each element from the first array whose condition holds.
 

@@ -11,7 +11,7 @@ import numpy as np
 from tape import errors
 from tape.core.node import Handle
 from tape.core.op import NUMPY_ERRORS
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import OutOfBoundsError, ShapeError
 from tape.inspect.samples import declare_samples
@@ -35,6 +35,7 @@ _FEW = 4  # up to so many slices are joined faster than read by an index
 
 
 @implements(np.insert)
+@composed
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """Insert values between the elements of an array.
 
@@ -97,6 +98,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @implements(np.delete)
+@composed
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """Delete elements of an array.
 
@@ -153,8 +155,9 @@ def _in_shape(arr: Any, shape: Shape) -> Any:
 
 def _static(obj: Any) -> np.ndarray:
     """Return positions as an array of ints or bools; those of a Var are read, not recorded."""
-    is_var = isinstance(obj, Handle)
-    positions = np.asarray(operator.index(obj) if is_var else obj)
+    is_array = np.ndim(obj) > 0 and getattr(obj, "dtype", np.dtype(float)).kind in "biu"
+    is_number = isinstance(obj, Handle) and not is_array
+    positions = np.asarray(operator.index(obj) if is_number else obj)
     return positions if positions.size else positions.astype(int)
 
 

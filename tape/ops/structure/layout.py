@@ -14,7 +14,7 @@ from tape import errors
 from tape.core import pattern_rules
 from tape.core.node import Handle, snapshot
 from tape.core.op import Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.inplace.aliases import is_array, memory_of
 from tape.inspect.costs import declare_cost, free
@@ -74,6 +74,7 @@ def own(x: Any, axes: Axes) -> Any:
 
 
 @implements(np.copy)
+@composed
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """Return a copy of an array. A copy of a Var takes neither memory nor time, unless the layout changes.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.inspect.samples import declare_samples
@@ -34,6 +34,7 @@ Pieces = tuple[Any, Any]
 
 
 @implements(np.pad)
+@composed
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     """Pad an array with elements around it.
 

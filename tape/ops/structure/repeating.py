@@ -11,7 +11,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.inspect.samples import declare_samples
@@ -33,6 +33,7 @@ declare_samples(
 
 
 @implements(np.repeat)
+@composed
 def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any:
     """Repeat each element.
 
@@ -87,6 +88,7 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
 
 
 @implements(np.tile)
+@composed
 def tile(A: Any, reps: int | Sequence[int]) -> Any:
     """Repeat an array side by side.
 
@@ -130,6 +132,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
 
 
 @implements(np.resize)
+@composed
 def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
     """Return the elements in another shape, starting over where there are too few.
 
@@ -171,6 +174,7 @@ def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
 
 
 @implements(np.broadcast_arrays)
+@composed
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     """Broadcast arrays to their common shape, without copying.
 

@@ -13,7 +13,7 @@ from tape.core import series
 from tape.core.batch_rules import lift
 from tape.core.linear import sum_to
 from tape.core.op import NUMPY_ERRORS, Op
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, power, subtract
@@ -235,6 +235,7 @@ def logspace(
 
 
 @implements(np.geomspace)
+@composed
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:

@@ -7,6 +7,7 @@ reaches. Code of libraries is not searched.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 import sysconfig
@@ -185,6 +186,10 @@ class _Walk:
         if id(value) in self._kept or value is None or isinstance(value, (*_VALUES, np.ndarray)):
             return
         self._kept[id(value)] = value
+        if _is_layer(type(value)):  # which reads its fields in code that is not searched
+            for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
+                self._bind("attribute", value, name, getattr(value, name))
+                self._waiting.append(getattr(value, name))
         if isinstance(value, types.FunctionType):
             self._visit_function(value)
         elif isinstance(value, types.MethodType):
@@ -301,6 +306,12 @@ class _Walk:
         if self._home and filename.startswith(self._home):
             return False
         return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
+
+
+def _is_layer(kind: type) -> bool:
+    """Return whether this is a class of layers of this package, or derives from one."""
+    is_ours = any(base.__module__.startswith("tape.nn.") for base in kind.__mro__)
+    return is_ours and dataclasses.is_dataclass(kind)
 
 
 _EMPTY: Any = object()

@@ -257,6 +257,10 @@ class Form:
     def __hash__(self) -> int:
         return self._hash
 
+    def statics(self) -> list[Any]:
+        """Return all that is not data: static leaves, and classes and static fields of dataclasses."""
+        return [*self.fixed.values(), *tree.settings(self.structure)]
+
     def with_ints(self, ints: frozenset[int]) -> Form:
         """Return the form of the same arguments in which these leaves are data, and all other ints static."""
         return Form(self.structure, {k: value for k, value in self.fixed.items() if k not in ints}, ints)

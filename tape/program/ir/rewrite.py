@@ -91,7 +91,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
                 values[id] = builder.fixed(node.value)
             else:
                 values[id] = (
-                    builder.value(node.value)
+                    _leaf(builder, node.value)
                     if node.op is None
                     else _lowered(builder, node, values, recorded.unowned)
                 )
@@ -141,6 +141,11 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) 
                 if parent is not None:
                     needed[parent] = 1
     return needed
+
+
+def _leaf(builder: Builder, value: Any) -> Value:
+    """Return the value of a leaf: an array is read in every run, of no axes, too; a number is known."""
+    return builder.constant(value) if type(value) is np.ndarray else builder.value(value)
 
 
 def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Any:

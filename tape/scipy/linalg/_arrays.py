@@ -15,13 +15,13 @@ from scipy import linalg
 from tape import errors
 from tape.core.interpreter import lift
 from tape.core.node import Handle
-from tape.core.operands import as_operand, lift_all
-from tape.numpy._conversion import array, holds_vars
+from tape.core.operands import as_operand, lifted
+from tape.numpy._conversion import array
 from tape.ops.linalg.packing import dagger, half, transposed, triangle
+from tape.scipy._operands import is_recorded
 
 __all__ = [
     "as_array",
-    "has_vars",
     "matrix",
     "mirrored",
     "number",
@@ -39,7 +39,7 @@ def as_array(x: Any) -> Any:
     """
     if isinstance(x, Handle):
         return x
-    return lift(as_operand(x) if type(x) is np.ndarray else np.asarray(as_operand(array(x))))
+    return lift(as_operand(x) if type(x) is np.ndarray else np.asarray(as_operand(array(lifted(x)))))
 
 
 def operand(x: Any) -> Any:
@@ -88,14 +88,6 @@ def read_triangle(x: Any, lower: bool) -> Any:
     return part + transposed(triangle(x, bool(lower), True))
 
 
-def has_vars(*arguments: Any) -> bool:
-    """Return whether an argument is a Var, or a list or tuple that holds one.
-
-    While a program is recorded arrays are Vars too: it follows their changes.
-    """
-    return any(isinstance(x, Handle) or holds_vars(x) for x in arguments) or lift_all(arguments) is not None
-
-
 def or_scipy(recorded: Callable[..., Any]) -> Callable[..., Any]:
     """Run the decorated function if there is a Var among the arguments, and SciPy's of that name otherwise.
 
@@ -107,7 +99,7 @@ def or_scipy(recorded: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(recorded)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if has_vars(*args, *kwargs.values()):
+        if is_recorded(*args, *kwargs.values()):
             return recorded(*args, **kwargs)
         try:
             return original(*args, **kwargs)

@@ -12,7 +12,8 @@ from tape.errors import OptionError, ShapeError, UnsupportedError
 from tape.ops import linalg as ops
 from tape.ops.linalg.decompositions import qr_as_found
 from tape.ops.linalg.packing import dagger
-from tape.scipy.linalg._arrays import has_vars, matrix, operand, or_scipy
+from tape.scipy._operands import is_recorded
+from tape.scipy.linalg._arrays import matrix, operand, or_scipy
 
 __all__ = ["qr_delete", "qr_insert", "qr_multiply", "qr_update", "rq"]
 
@@ -119,7 +120,7 @@ def qr_multiply(
     if mode not in ("left", "right"):
         raise OptionError(f"qr_multiply: mode={mode!r}. It must be 'left' or 'right'")
     if pivoting:
-        if has_vars(a, c):
+        if is_recorded(a, c):
             raise UnsupportedError(
                 "qr_multiply: pivoting=True has no derivative rule. Order the columns first"
             )

@@ -11,7 +11,8 @@ from tape.errors import OptionError, ShapeError, UnsupportedError
 from tape.ops.linalg import balancing
 from tape.ops.linalg import hessenberg as _hessenberg
 from tape.ops.linalg import schur as _schur
-from tape.scipy.linalg._arrays import has_vars, operand, square
+from tape.scipy._operands import is_recorded
+from tape.scipy.linalg._arrays import operand, square
 
 __all__ = ["cdf2rdf", "hessenberg", "matrix_balance", "rsf2csf", "schur"]
 
@@ -66,7 +67,7 @@ def schur(
     if output not in ("real", "complex", "r", "c"):
         raise OptionError(f"schur: output={output!r}. It must be 'real' or 'complex'")
     if callable(sort):
-        if has_vars(a):
+        if is_recorded(a):
             raise UnsupportedError("schur: a function as sort has no derivative rule. Name a sort of SciPy's")
         return tuple(original.schur(a, output, sort=sort))
     if sort not in (None, "lhp", "rhp", "iuc", "ouc"):

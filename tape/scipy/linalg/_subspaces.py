@@ -12,7 +12,8 @@ from tape.ops import linalg as ops
 from tape.ops.linalg.packing import dagger
 from tape.ops.linalg.polar import unitary_factor
 from tape.ops.linalg.subspaces import leading, null_basis, range_basis
-from tape.scipy.linalg._arrays import has_vars, matrix, number
+from tape.scipy._operands import is_recorded
+from tape.scipy.linalg._arrays import matrix, number
 
 __all__ = ["null_space", "orth", "orthogonal_procrustes", "subspace_angles"]
 
@@ -57,7 +58,7 @@ def orth(A: Any, rcond: float | None = None) -> Any:
     array([[0.6],
            [0.8]])
     """
-    if not has_vars(A) and np.ndim(A) > 2:
+    if not is_recorded(A) and np.ndim(A) > 2:
         return original.orth(A, rcond)
     A, share = _one("orth", A, rcond)
     u, s, _ = ops.svd(A, full_matrices=False)
@@ -102,7 +103,7 @@ def null_space(
     array([[0.8],
            [0.6]])
     """
-    if not has_vars(A) and np.ndim(A) > 2:
+    if not is_recorded(A) and np.ndim(A) > 2:
         return original.null_space(A, rcond)
     A, share = _one("null_space", A, rcond)
     return null_basis(A, rtol=share)
@@ -138,7 +139,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
     >>> tape.scipy.linalg.subspace_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])).round(6)
     array([0.785398])
     """
-    if not has_vars(A, B) and max(np.ndim(A), np.ndim(B)) > 2:
+    if not is_recorded(A, B) and max(np.ndim(A), np.ndim(B)) > 2:
         return original.subspace_angles(A, B)
     (A, share), (B, other_share) = (_one("subspace_angles", x, None) for x in (A, B))
     if A.shape[0] != B.shape[0]:

@@ -18,7 +18,7 @@ from tape.core.interpreter import OPEN, recorder, resolve
 from tape.core.node import Handle, batch_below, plain
 from tape.core.op import Op
 from tape.core.streams import without_draws
-from tape.scipy._operands import has_vars, inside
+from tape.scipy._operands import inside, is_recorded
 from tape.transforms._record import check_callable
 from tape.transforms._segment import Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
@@ -77,7 +77,7 @@ class Implicit:
         self._solve, self._certify, self._equations, self._explain = solve, certify, equations, explain
         self._size = self._data_size = 0
         # Arguments without Vars are passed as they are: a segment would copy lists, and protect arrays.
-        self._fixed = () if has_vars(given) else given
+        self._fixed = () if is_recorded(given) else given
         self.is_plain = self._is_independent()
         if self.is_plain:
             self.is_varying = False

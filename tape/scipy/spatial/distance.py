@@ -26,7 +26,7 @@ import numpy as np
 from scipy.spatial import distance as _distance
 
 from tape import errors, ops
-from tape.scipy._operands import Array, has_vars, operand, real_double, refusing, require
+from tape.scipy._operands import Array, has_vars, is_recorded, operand, real_double, refusing, require
 from tape.scipy.spatial._metrics import ALIASES, METRICS
 from tape.scipy.spatial._pairs import (
     braycurtis,
@@ -85,7 +85,7 @@ def _metric(
     if "w" in found:
         checked(found["w"], (size,), "w", what)
         require(ops.all(found["w"] >= 0), f"{what}: weights must not be negative")
-    if name == "minkowski" and "p" in found and not has_vars(options["p"]):
+    if name == "minkowski" and "p" in found and not is_recorded(options["p"]):
         found["p"] = float(options["p"])
     if name == "seuclidean":
         V = found["V"] if "V" in found else ops.var(observations(), axis=0, ddof=1)

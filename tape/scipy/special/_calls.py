@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import special
 
-from tape.core.node import Handle
-from tape.numpy._conversion import holds_vars
+from tape.core.operands import composed
 from tape.ops.special.scipy_ufuncs import narrowed
+from tape.scipy._operands import is_recorded
 
 __all__ = ["for_vars", "in_double"]
 
@@ -39,14 +39,12 @@ def for_vars(function: F) -> F:
     >>> float(comb(5, 2))
     10.0
     """
-    original = getattr(special, function.__name__)
+    original, of_vars = getattr(special, function.__name__), composed(function)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = (*args, *kwargs.values())
-        is_ours = any(isinstance(x, Handle) or holds_vars(x) for x in given)
-        if is_ours:
-            return function(*args, **kwargs)
+        if is_recorded(*args, *kwargs.values()):
+            return of_vars(*args, **kwargs)
         found = original(*args, **kwargs)
         return narrowed(found, args) if isinstance(found, (np.ndarray, np.generic)) else found
 
@@ -63,13 +61,13 @@ def in_double(function: F) -> F:
     >>> values.dtype, bool(np.isnan(values).any())
     (dtype('float32'), False)
     """
-    original = getattr(special, function.__name__)
+    original, of_vars = getattr(special, function.__name__), composed(function)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
-        if any(isinstance(x, Handle) or holds_vars(x) for x in given):
-            return function(*args, **kwargs)
+        if is_recorded(*given):
+            return of_vars(*args, **kwargs)
         found = original(*map(_widened, args), **{key: _widened(x) for key, x in kwargs.items()})
         return tuple(narrowed(part, given) for part in found)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import special as scipy_special
 
+from tape.core.operands import composed
 from tape.errors import OptionError
 from tape.numpy._conversion import array
 from tape.ops import special
 from tape.ops.structure.shape import Axes
+from tape.scipy._operands import has_vars
 from tape.scipy.special._calls import for_vars
 
 __all__ = [
@@ -182,17 +185,22 @@ def sinc(x: Any) -> Any:
     return special.sinc(array(x))
 
 
-@for_vars
+@composed
 def softplus(x: Any, **kwargs: Any) -> Any:
-    """Return ``log(1 + exp(x))``: `tape.ops.special.softplus`; keywords of ufuncs are refused with Vars.
+    """Return ``log(1 + exp(x))``: `tape.ops.special.softplus`, of arrays as of Vars.
+
+    SciPy's loop is another one, and slower; it runs if there are keywords of ufuncs, which Vars refuse.
 
     Raises
     ------
     OptionError
-        With keywords.
+        With keywords and a Var.
     """
-    _refuse_out("softplus", **kwargs)
-    return special.softplus(array(x))
+    if not kwargs:
+        return special.softplus(array(x))
+    if has_vars(x):
+        _refuse_out("softplus", **kwargs)
+    return scipy_special.softplus(x, **kwargs)
 
 
 @for_vars
@@ -208,6 +216,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     return special.zeta(array(x), None if q is None else array(q))
 
 
+@composed
 def diric(x: Any, n: Any) -> Any:
     """Return the periodic sinc, ``sin(n x / 2) / (n sin(x / 2))``: a polynomial in ``cos(x / 2)``.
 

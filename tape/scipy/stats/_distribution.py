@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.operands import lifted
+from tape.numpy._conversion import array
 
 __all__ = ["Continuous", "Discrete", "Frozen"]
 
@@ -356,9 +358,10 @@ def quiet() -> np.errstate:
 def as_operand(name: str, x: Any) -> Array:
     """Return what can be computed with: lists become arrays. Complex numbers are refused.
 
-    SciPy drops their imaginary parts in some methods.
+    SciPy drops their imaginary parts in some methods. While a program is recorded arrays are Vars.
     """
-    x = np.asarray(x) if isinstance(x, (list, tuple)) else x
+    x = lifted(x)
+    x = array(x) if isinstance(x, (list, tuple)) else x
     if type(x) is complex or getattr(getattr(x, "dtype", None), "kind", "f") == "c":
         raise errors.DTypeError(
             f"{name} is a distribution of real numbers, and was given {x!r}. Pass its real part"

@@ -13,7 +13,7 @@ from tape import errors, ops
 from tape.core.node import Handle
 from tape.ops import special
 from tape.ops.linalg import cholesky, inv, solve_triangular
-from tape.scipy._operands import Array, double, has_vars, operand
+from tape.scipy._operands import Array, double, is_recorded, operand
 from tape.scipy.special import logsumexp
 
 __all__ = ["gaussian_kde"]
@@ -168,7 +168,7 @@ class gaussian_kde(stats.gaussian_kde):
             If the points are not of d dimensions.
         """
         points = self._points(points)
-        if not self._has_vars(points):
+        if not self._is_recorded(points):
             return super().evaluate(points)
         return ops.exp(-self.log_det / 2) * (self.weights @ ops.exp(-self._energies(points)))
 
@@ -181,13 +181,13 @@ class gaussian_kde(stats.gaussian_kde):
     def logpdf(self, x: Array) -> Array:
         """Return the logarithm of the density at points, as `evaluate`."""
         points = self._points(x)
-        if not self._has_vars(points):
+        if not self._is_recorded(points):
             return super().logpdf(points)
         energies = self._energies(points)
         return logsumexp(-energies, axis=0, b=self.weights[:, None]) - self.log_det / 2
 
-    def _has_vars(self, *others: Any) -> bool:
-        return has_vars(self.dataset, self.weights, self.factor, others)
+    def _is_recorded(self, *others: Any) -> bool:
+        return is_recorded(self.dataset, self.weights, self.factor, others)
 
     def _points(self, points: Array) -> Array:
         points = _rows(operand(points))
@@ -261,7 +261,7 @@ class gaussian_kde(stats.gaussian_kde):
         if self.d == 1:
             low, high = (ops.reshape(operand(end), ()) for end in (low_bounds, high_bounds))
             return self.integrate_box_1d(low, high)
-        if self._has_vars(low_bounds, high_bounds):
+        if self._is_recorded(low_bounds, high_bounds):
             raise errors.UnsupportedError(
                 "gaussian_kde: integrate_box has no derivative in more than one dimension. Integrate the "
                 "density by tape.scipy.integrate.nquad"
@@ -292,7 +292,7 @@ class gaussian_kde(stats.gaussian_kde):
         UnsupportedError
             If there is a Var.
         """
-        if self._has_vars():
+        if self._is_recorded():
             raise errors.UnsupportedError(
                 "gaussian_kde: points that are drawn have no derivative. Make it of plain numbers for that, "
                 "by tape.stop_gradient"

@@ -10,6 +10,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.node import batch_below
+from tape.core.operands import lifted
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable
 from tape.transforms.loops.carry import dtype_of
@@ -51,6 +52,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """
     check_callable(true_fun, "cond")
     check_callable(false_fun, "cond")
+    pred = lifted(pred)
     if batch_below(pred) is not None:
         return _of_batch("cond", ops.not_equal(pred, 0), [(False, false_fun), (True, true_fun)], operands)
     return true_fun(*operands) if pred else false_fun(*operands)
@@ -89,6 +91,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
     for branch in branches:
         check_callable(branch, "switch")
+    index = lifted(index)
     if batch_below(index) is not None:
         nearest = ops.clip(index, 0, len(branches) - 1)
         return _of_batch("switch", nearest, list(enumerate(branches)), operands)
