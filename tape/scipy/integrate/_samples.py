@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.operands import as_operand
+from tape.core.operands import as_operand, lifted
 from tape.ops.structure.indexing import part_along
 from tape.scipy._operands import Array, axis_at, inexact, operand, require
 
@@ -54,7 +54,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     axis = axis_at(y, axis, "cumulative_trapezoid")
     if not y.shape[axis]:
         raise errors.ShapeError("cumulative_trapezoid: there are no samples. Give one at least")
-    widths = as_operand(dx) if x is None else _widths(x, y, axis, "cumulative_trapezoid")
+    widths = as_operand(lifted(dx)) if x is None else _widths(x, y, axis, "cumulative_trapezoid")
     after, before = part_along(y, axis, slice(1, None)), part_along(y, axis, slice(None, -1))
     found = ops.cumsum(widths * (after + before) / 2.0, axis=axis)
     if initial is None:
@@ -103,11 +103,12 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Array:
     widths = None if x is None else _widths(x, y, axis, "simpson")
     if widths is not None:
         widths = ops.astype(widths, np.result_type(widths.dtype, np.float64))
+    dx = as_operand(lifted(dx))
     last = [_at(y, axis, -k) for k in (1, 2, 3) if k <= count]
     if count % 2:
         return _parabolas(y, widths, dx, axis, count - 2)
     if count == 2:
-        width = as_operand(dx) if widths is None else _at(widths, axis, -1)
+        width = dx if widths is None else _at(widths, axis, -1)
         return 0.5 * width * (last[0] + last[1])
     before, after = [np.float64(1.0) * dx] * 2 if widths is None else [_at(widths, axis, -k) for k in (2, 1)]
     both = after + before
@@ -122,7 +123,7 @@ def _parabolas(y: Array, widths: Array | None, dx: Any, axis: int, stop: int) ->
     """Return the sum of Simpson's rule over pairs of intervals, the last of which starts before ``stop``."""
     first, middle, last = (part_along(y, axis, slice(k, max(stop, 0) + k, 2)) for k in range(3))
     if widths is None:
-        return ops.sum(first + 4.0 * middle + last, axis=axis) * (as_operand(dx) / 3.0)
+        return ops.sum(first + 4.0 * middle + last, axis=axis) * (dx / 3.0)
     before, after = (part_along(widths, axis, slice(k, max(stop, 0) + k, 2)) for k in range(2))
     both, product = before + after, before * after
     ratio = _ratio(before, after)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle, batch_below
+from tape.core.operands import composed
 from tape.scipy._operands import Array, has_vars, operand
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -24,7 +25,7 @@ PADDING = {
 
 def of_floats(function: Function) -> Function:
     """Decorate a function of an image of floats: others, and those with ``output=``, are left to SciPy."""
-    names = list(inspect.signature(function).parameters)
+    names, differentiable = list(inspect.signature(function).parameters), composed(function)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -32,7 +33,7 @@ def of_floats(function: Function) -> Function:
         image = given.get("input")
         is_float = isinstance(image, Handle) or operand(image).dtype.kind in "fc"
         if given.get("output") is None and is_float:
-            return function(*args, **kwargs)
+            return differentiable(*args, **kwargs)
         if not has_vars(list(args), kwargs):
             from scipy import ndimage
 

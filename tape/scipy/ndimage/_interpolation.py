@@ -297,8 +297,10 @@ def zoom(
     x = image(input, "zoom")
     order = checked_order(order, "zoom")
     checked_mode(mode, "zoom")
-    factors = [float(factor) for factor in for_each(zoom, x.ndim, "zoom", "zoom")]
-    sizes = [round(n * factor) for n, factor in zip(x.shape, factors, strict=True)]
+    factors = for_each(zoom, x.ndim, "zoom", "zoom")
+    sizes = [
+        int(ops.round(n * ops.astype(factor, np.float64))) for n, factor in zip(x.shape, factors, strict=True)
+    ]
     if all(factor == 1 for factor in factors) and prefilter:
         return ops.copy(x)
     grid = []

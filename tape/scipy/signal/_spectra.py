@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.scipy._operands import Array, axis_at, inexact
+from tape.core.operands import composed
+from tape.scipy._operands import Array, axis_at, inexact, operand
 from tape.scipy.signal._smoothing import detrend as without_trend
 
 __all__ = ["csd", "istft", "periodogram", "stft", "welch"]
@@ -22,10 +23,10 @@ class _Segments:
         if isinstance(window, (str, tuple)):
             nperseg = min(256 if nperseg is None else int(nperseg), count)
             window = signal.get_window(window, nperseg)
-        self.window = np.asarray(window)
-        if self.window.ndim != 1 or (nperseg is not None and len(self.window) != nperseg):
+        self.window = operand(window)
+        if self.window.ndim != 1 or (nperseg is not None and self.window.shape[0] != nperseg):
             raise errors.ShapeError(f"{what}: the window must be a vector of nperseg numbers")
-        self.size = len(self.window)
+        self.size = self.window.shape[0]
         self.overlap = self.size // 2 if noverlap is None else int(noverlap)
         self.nfft = self.size if nfft is None else int(nfft)
         if self.size < 1 or self.overlap >= self.size or self.nfft < self.size or self.size > count:
@@ -35,12 +36,12 @@ class _Segments:
             )
         self.step = self.size - self.overlap
 
-    def scale(self, scaling: Any, fs: Any, what: str) -> Any:
-        """Return what squares of transforms are multiplied by."""
+    def scale(self, scaling: Any, fs: Any, dtype: Any, what: str) -> Any:
+        """Return what squares of transforms of a dtype are multiplied by."""
         if scaling == "density":
-            return 1.0 / (fs * float(np.sum(self.window**2)))
+            return ops.astype(1.0 / (fs * ops.sum(self.window**2)), np.finfo(dtype).dtype)
         if scaling == "spectrum":
-            return 1.0 / float(np.sum(self.window)) ** 2
+            return ops.astype(1.0 / ops.sum(self.window) ** 2, np.finfo(dtype).dtype)
         raise errors.OptionError(f"{what}: scaling is {scaling!r}. It must be 'density' or 'spectrum'")
 
     def transformed(self, x: Array, detrend: Any, is_onesided: bool) -> Array:
@@ -51,13 +52,14 @@ class _Segments:
             parts = detrend(parts)
         elif detrend:
             parts = without_trend(parts, type=detrend)
-        parts = parts * self.window.astype(np.finfo(x.dtype).dtype)
+        parts = parts * ops.astype(self.window, np.finfo(x.dtype).dtype)
         return (ops.fft.rfft if is_onesided else ops.fft.fft)(parts, self.nfft)
 
     def frequencies(self, fs: Any, is_onesided: bool) -> Any:
         return (np.fft.rfftfreq if is_onesided else np.fft.fftfreq)(self.nfft) * fs
 
 
+@composed
 def csd(
     x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
     noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
@@ -114,6 +116,7 @@ def csd(
     return _spectrum(a, b, fs, options, "csd")
 
 
+@composed
 def welch(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
     nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True,
@@ -135,6 +138,7 @@ def welch(
     return _spectrum(a, a, fs, options, "welch")
 
 
+@composed
 def periodogram(
     x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: int | None = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -176,10 +180,11 @@ def _spectrum(a: Array, b: Array, fs: Any, options: Any, what: str) -> tuple[Any
     if is_onesided:
         weights[1 : None if segments.nfft % 2 else -1] = 2.0
     weights = weights.astype(np.finfo(powers.dtype).dtype)
-    found = ops.mean(powers * weights * segments.scale(scaling, fs, what), axis=-2)
+    found = ops.mean(powers * weights * segments.scale(scaling, fs, powers.dtype, what), axis=-2)
     return segments.frequencies(fs, is_onesided), ops.moveaxis(found, -1, axis)
 
 
+@composed
 def stft(
     x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256, noverlap: int | None = None,
     nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros",
@@ -233,13 +238,14 @@ def stft(
     if padded:
         missing = (-(a.shape[-1] - segments.size) % segments.step) % segments.size
         a = ops.pad(a, [*lead, (0, missing)])
-    scale = segments.scale({"psd": "density"}.get(scaling, scaling), fs, "stft") ** 0.5
+    scale = segments.scale({"psd": "density"}.get(scaling, scaling), fs, a.dtype, "stft") ** 0.5
     found = segments.transformed(a, detrend, is_onesided) * scale
     times = np.arange(segments.size / 2, a.shape[-1] - segments.size / 2 + 1, segments.step) / fs
     times = times if boundary is None else times - (segments.size / 2) / fs
     return segments.frequencies(fs, is_onesided), times, ops.moveaxis(found, -1, axis)
 
 
+@composed
 def istft(
     Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
     nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
@@ -284,20 +290,21 @@ def istft(
     length = count if nfft is None and not (input_onesided and size == count + 1) else (nfft or size)
     segments = _Segments(max(size, 1), window, size, noverlap, length, "istft")
     back = ops.fft.irfft(z, length) if input_onesided else ops.fft.ifft(z, length)
-    parts = ops.getitem(back, (Ellipsis, slice(0, size))) * segments.window.astype(np.finfo(z.dtype).dtype)
+    parts = ops.getitem(back, (Ellipsis, slice(0, size))) * ops.astype(
+        segments.window, np.finfo(z.dtype).dtype
+    )
     total = size + (z.shape[-2] - 1) * segments.step
     places = np.arange(z.shape[-2])[:, None] * segments.step + np.arange(size)
     zeros = np.zeros((*parts.shape[:-2], total), parts.dtype)
     found = ops.add_at(zeros, parts, (Ellipsis, places))
-    squares = np.broadcast_to(segments.window**2, places.shape)
-    weights = np.bincount(places.ravel(), squares.ravel(), total)
-    scale = segments.scale({"psd": "density"}.get(scaling, scaling), fs, "istft") ** -0.5
+    weights = ops.add_at(np.zeros(total), ops.broadcast_to(segments.window**2, places.shape), places)
+    scale = segments.scale({"psd": "density"}.get(scaling, scaling), fs, z.dtype, "istft") ** -0.5
     if boundary:
         half = size // 2
         found, weights = (
             ops.getitem(found, (Ellipsis, slice(half, total - half))),
             weights[half : total - half],
         )
-    weights = np.where(weights > 1e-10, weights, 1.0).astype(np.finfo(z.dtype).dtype)
+    weights = ops.astype(ops.where(weights > 1e-10, weights, 1.0), np.finfo(z.dtype).dtype)
     found = found * scale / weights
     return np.arange(found.shape[-1]) / fs, found
