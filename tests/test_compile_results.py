@@ -35,6 +35,37 @@ class Body:
     name: str = dataclasses.field(default="", metadata={"static": True})
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    position: Any
+    speed: Any
+    name: str = dataclasses.field(default="", metadata={"static": True})
+
+
+@dataclasses.dataclass(slots=True)
+class Slots:
+    position: Any
+    speed: Any
+    name: str = dataclasses.field(default="", metadata={"static": True})
+
+
+@dataclasses.dataclass(init=False)
+class Converting:
+    position: Any
+    speed: Any
+    name: str = dataclasses.field(default="", metadata={"static": True})
+
+    def __init__(self, position, speed, name):
+        self.position, self.speed, self.name = np.asarray(position), np.asarray(speed), str(name)
+
+
+@dataclasses.dataclass
+class Halves(Slots):
+    """Some fields in slots, another one in the dict of the instance."""
+
+    mass: Any = 1.0
+
+
 # ---- results -------------------------------------------------------------------------------------
 
 
@@ -92,6 +123,31 @@ def test_trees_go_in_and_out():
         for kwargs in ({}, {"scale": 2.0}, {"settings": (True, None), "scale": 0.5}):
             alike(compiled(state, **kwargs), f(state, **kwargs))
     assert len(compiled.programs) == 3
+
+
+@pytest.mark.parametrize("kind", [Body, Frozen, Slots, Converting, Halves])
+def test_dataclasses_of_every_kind_come_back_as_new_instances(kind):
+    def moved(body, dt):
+        found = tree.map(lambda part: part + dt * np.sin(part), body)
+        return {"body": found, "both": [found, (body, None)]}
+
+    compiled = tape.compile(moved)
+    names = [field.name for field in dataclasses.fields(kind)]
+    given, earlier = kind(vectors(), vectors(), "moon"), None
+    for _ in range(5):
+        expected, found = moved(given, 0.5), compiled(given, 0.5)
+        assert tree.structure(found) == tree.structure(expected)
+        bodies = [found["body"], found["both"][0], found["both"][1][0]]
+        others = [expected["body"], expected["both"][0], expected["both"][1][0]]
+        for one, other in zip(bodies, others, strict=True):
+            assert type(one) is kind
+            for name in names:
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+            assert dataclasses.asdict(one).keys() == dataclasses.asdict(other).keys()
+        assert found["body"] is not earlier
+        if kind is not Frozen:
+            found["body"].name = "changed"  # of this one alone
+        given, earlier = found["both"][0], found["body"]
 
 
 def test_dataclasses_are_trees_and_their_settings_are_static():

@@ -16,7 +16,7 @@ from benchmarks.registry import workload
 _STEPS = 10  # a call, so that the check sees momenta and corrections of the bias at work
 _RATE = 1e-3
 _LARGEST = 1.0  # norm of a gradient
-_SIZES = (64, 256, 10)
+_SIZES = [(64, 32, 10), (64, 256, 10)]
 _BATCH = 32
 
 Arrays = list[np.ndarray]
@@ -25,13 +25,16 @@ Arrays = list[np.ndarray]
 @workload("train-step")
 def train_step(seed: int) -> list[Case]:
     """One step of the digits MLP: forward, backward, clipping by the norm, Adam; float32."""
-    rng = np.random.default_rng(seed)
+    return [_of_sizes(sizes, np.random.default_rng(seed)) for sizes in _SIZES]
+
+
+def _of_sizes(sizes: tuple[int, ...], rng: np.random.Generator) -> Case:
     params = []
-    for inputs, outputs in pairwise(_SIZES):
+    for inputs, outputs in pairwise(sizes):
         params.append((rng.standard_normal((outputs, inputs)) / inputs**0.5).astype(np.float32))
         params.append(np.zeros(outputs, np.float32))
-    images = rng.random((_BATCH, _SIZES[0]), np.float32)
-    labels = rng.integers(0, _SIZES[-1], _BATCH)
+    images = rng.random((_BATCH, sizes[0]), np.float32)
+    labels = rng.integers(0, sizes[-1], _BATCH)
     contenders: dict[str, Callable[[], Call]] = {
         name: partial(step, params, images, labels)
         for name, step in (
@@ -42,13 +45,14 @@ def train_step(seed: int) -> list[Case]:
             ("jax optax", _with_optax),
         )
     }
-    return [Case("digits MLP", contenders, unit="step", units=_STEPS)]
+    return Case("-".join(map(str, sizes)), contenders, unit="step", units=_STEPS)
 
 
 def _with_layers(params: Arrays, images: np.ndarray, labels: np.ndarray) -> Call:
     tape = load("tape")
     nn, optim = tape.nn, tape.optim
-    model = nn.MLP(_SIZES, nn.relu, rng=np.random.default_rng(0))
+    sizes = [images.shape[1], *(len(bias) for bias in params[1::2])]
+    model = nn.MLP(sizes, nn.relu, rng=np.random.default_rng(0))
     structure = tape.tree.structure(model)
     model = tape.tree.unflatten(structure, [param.copy() for param in params])
     rule = optim.adam(lr=_RATE)
@@ -101,7 +105,9 @@ def _with_lists(params: Arrays, images: np.ndarray, labels: np.ndarray) -> Call:
 
 def _with_torch(params: Arrays, images: np.ndarray, labels: np.ndarray) -> Call:
     torch = load("torch")
-    model = torch.nn.Sequential(torch.nn.Linear(*_SIZES[:2]), torch.nn.ReLU(), torch.nn.Linear(*_SIZES[1:]))
+    (hidden, inputs), (outputs, _) = (weight.shape for weight in params[::2])
+    layers = [torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs)]
+    model = torch.nn.Sequential(*layers)
     with torch.no_grad():
         for held, param in zip(model.parameters(), params, strict=True):
             held.copy_(torch.tensor(param))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import getattr_static
 from typing import Any
 
@@ -227,7 +227,46 @@ def _is_dataclass(leaf: Any) -> bool:
 
 
 _lock = threading.Lock()
-_registered: set[type] = set()
+_registered: dict[type, Callable[..., Any]] = {}
+
+
+def maker(kind: type) -> Callable[..., Any] | None:
+    """Return what makes an instance of a dataclass from its fields, by name; None for any other class.
+
+    Not ``__init__``, which may convert leaves that are not arrays. The class must have been in a tree.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from tape import tree
+    >>> @dataclass
+    ... class Point:
+    ...     x: float
+    ...     y: float
+    >>> _ = tree.structure(Point(0.0, 0.0))
+    >>> tree.maker(Point)(x=1.0, y=2.0)
+    Point(x=1.0, y=2.0)
+    """
+    return _registered.get(kind)
+
+
+def _make_maker(kind: type, names: tuple[str, ...]) -> Callable[..., Any]:
+    new, put = object.__new__, object.__setattr__  # a frozen class has another __setattr__
+    if any(hasattr(type(getattr_static(kind, name, None)), "__set__") for name in names):  # slots
+
+        def make(**fields: Any) -> Any:
+            instance: Any = new(kind)
+            for name, value in fields.items():
+                put(instance, name, value)
+            return instance
+    else:
+
+        def make(**fields: Any) -> Any:
+            instance: Any = new(kind)
+            put(instance, "__dict__", fields)
+            return instance
+
+    return make
 
 
 def _register(optree: Any, kind: type) -> None:
@@ -235,22 +274,14 @@ def _register(optree: Any, kind: type) -> None:
     branches, static = fields_of(kind)
 
     names = (*branches, *static)
-    # a dict that is filled at once takes a fifth of the time of assignments one by one
-    has_dict = not any(hasattr(type(getattr_static(kind, name, None)), "__set__") for name in names)
+    make = _make_maker(kind, names)
 
     def take_apart(instance: Any) -> Any:
         children = [getattr(instance, name) for name in branches]
         return children, _Static([getattr(instance, name) for name in static]), branches
 
     def put_together(rest: Any, children: Any) -> Any:
-        instance: Any = object.__new__(kind)  # not by __init__, which may convert leaves that are not arrays
-        pairs = zip(names, (*children, *rest), strict=True)
-        if has_dict:
-            instance.__dict__.update(pairs)
-            return instance
-        for name, value in pairs:
-            object.__setattr__(instance, name, value)
-        return instance
+        return make(**dict(zip(names, (*children, *rest), strict=True)))
 
     with _lock:
         if kind not in _registered:
@@ -261,7 +292,7 @@ def _register(optree: Any, kind: type) -> None:
                 path_entry_type=optree.DataclassEntry,
                 namespace=_NAMESPACE,
             )
-            _registered.add(kind)
+            _registered[kind] = make
 
 
 class _Static(tuple):

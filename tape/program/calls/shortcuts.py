@@ -334,4 +334,10 @@ def _put(leaves: list[str], source: _Source, branch: Any, levels: int) -> str:
     if kind is dict:
         parts = [(source.bind(key), _put(leaves, source, part, levels - 1)) for key, part in branch.items()]
         return "{" + ", ".join(f"{key}: {part}" for key, part in parts) + "}"
-    raise _NotPlain
+    make = tree.maker(kind)
+    if make is None:
+        raise _NotPlain
+    branches, static = tree.fields_of(kind)
+    fields = [f"{name}={_put(leaves, source, getattr(branch, name), levels - 1)}" for name in branches]
+    fields += [f"{name}={source.bind(getattr(branch, name))}" for name in static]
+    return f"{source.bind(make)}({', '.join(fields)})"
