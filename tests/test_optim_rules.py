@@ -68,6 +68,20 @@ def test_equal_to_the_optimizer_in_place(name, dtype):
     assert state.step == 10
 
 
+@every_rule
+def test_no_decay_of_an_infinite_parameter_is_no_nan(name):
+    """Zero times infinity is NaN: without decay, PyTorch computes no such product."""
+    held = [np.array([np.inf, 1.0, -np.inf])]
+    params = [held[0].copy()]
+    optimizer, rule = both(name, held, **({} if name == "Adadelta" else {"weight_decay": 0.0}))
+    state = rule.init(params)
+    for _ in range(3):
+        optimizer.step([np.array([1.0, -2.0, 3.0])])
+        state, params = rule.update([np.array([1.0, -2.0, 3.0])], state, params)
+    for found in (held[0], params[0]):
+        np.testing.assert_array_equal(np.isinf(found), [True, False, True])
+
+
 @pytest.mark.parametrize("name", some(RULES, every=4))
 def test_compiled_training_step_equals_the_eager_one(name):
     rng = np.random.default_rng(1)

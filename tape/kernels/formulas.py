@@ -19,17 +19,23 @@ from numba.extending import register_jitable
 
 
 @register_jitable
+def _decayed(g, decay, p):  # type: ignore[no-untyped-def]
+    """Return the gradient with that of weight decay, if any: an infinite parameter must not make it NaN."""
+    return g if decay == 0 else g + decay * p
+
+
+@register_jitable
 def descent(p, g, numbers):  # type: ignore[no-untyped-def]
     """Return ``p - rate * g``, with weight decay."""
     rate, decay = numbers
-    return (p - rate * (g + decay * p),)
+    return (p - rate * _decayed(g, decay, p),)
 
 
 @register_jitable
 def momentum_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
     """Descend along a velocity."""
     rate, momentum, decay = numbers
-    velocity = momentum * velocity + (g + decay * p)
+    velocity = momentum * velocity + _decayed(g, decay, p)
     return p - rate * velocity, velocity
 
 
@@ -37,7 +43,7 @@ def momentum_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
 def nesterov_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
     """Descend along the velocity of one step ahead."""
     rate, momentum, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     velocity = momentum * velocity + g
     return p - rate * (g + momentum * velocity), velocity
 
@@ -67,7 +73,7 @@ def _scaled(mean, square, eps):  # type: ignore[no-untyped-def]
 def adam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     """Adam; both corrections of the bias are part of rate and eps."""
     rate, beta1, gain1, beta2, gain2, eps, decay = numbers
-    mean, square = _averages(g + decay * p, mean, square, beta1, gain1, beta2, gain2)
+    mean, square = _averages(_decayed(g, decay, p), mean, square, beta1, gain1, beta2, gain2)
     return p - rate * _scaled(mean, square, eps), mean, square
 
 
@@ -83,7 +89,7 @@ def adamw(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
 def amsgrad(p, g, mean, square, largest, numbers):  # type: ignore[no-untyped-def]
     """Adam with the largest average of squares so far."""
     rate, beta1, gain1, beta2, gain2, eps, decay = numbers
-    mean, square = _averages(g + decay * p, mean, square, beta1, gain1, beta2, gain2)
+    mean, square = _averages(_decayed(g, decay, p), mean, square, beta1, gain1, beta2, gain2)
     largest = np.maximum(largest, square)
     return p - rate * _scaled(mean, largest, eps), mean, square, largest
 
@@ -101,7 +107,7 @@ def amsgradw(p, g, mean, square, largest, numbers):  # type: ignore[no-untyped-d
 def adamax(p, g, mean, norm, numbers):  # type: ignore[no-untyped-def]
     """Adam with the maximum norm in place of the squares."""
     rate, beta1, gain1, beta2, eps, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     mean = beta1 * mean + gain1 * g
     norm = np.maximum(beta2 * norm, np.abs(g) + eps)
     return p - rate * np.divide(mean, norm), mean, norm
@@ -111,7 +117,7 @@ def adamax(p, g, mean, norm, numbers):  # type: ignore[no-untyped-def]
 def nadam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     """Adam with Nesterov's momentum: a step along the gradient and one along its average."""
     rate, ahead, beta1, gain1, beta2, gain2, eps, decay, kept = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     mean, square = _averages(g, mean, square, beta1, gain1, beta2, gain2)
     return kept * p - np.divide(rate * g + ahead * mean, np.sqrt(square) + eps), mean, square
 
@@ -123,7 +129,7 @@ def nadam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
 def rmsprop(p, g, square, numbers):  # type: ignore[no-untyped-def]
     """Divide by the root of the average square."""
     rate, alpha, gain, eps, _, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     square = alpha * square + gain * (g * g)
     return p - rate * _scaled(g, square, eps), square
 
@@ -132,7 +138,7 @@ def rmsprop(p, g, square, numbers):  # type: ignore[no-untyped-def]
 def rmsprop_momentum(p, g, square, velocity, numbers):  # type: ignore[no-untyped-def]
     """`rmsprop` along a velocity."""
     rate, alpha, gain, eps, momentum, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     square = alpha * square + gain * (g * g)
     velocity = momentum * velocity + _scaled(g, square, eps)
     return p - rate * velocity, square, velocity
@@ -142,7 +148,7 @@ def rmsprop_momentum(p, g, square, velocity, numbers):  # type: ignore[no-untype
 def rmsprop_centered(p, g, square, mean, numbers):  # type: ignore[no-untyped-def]
     """Divide by the standard deviation."""
     rate, alpha, gain, eps, _, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     square = alpha * square + gain * (g * g)
     mean = alpha * mean + gain * g
     return p - rate * _scaled(g, square - mean * mean, eps), square, mean
@@ -152,7 +158,7 @@ def rmsprop_centered(p, g, square, mean, numbers):  # type: ignore[no-untyped-de
 def rmsprop_centered_momentum(p, g, square, mean, velocity, numbers):  # type: ignore[no-untyped-def]
     """`rmsprop_centered` along a velocity."""
     rate, alpha, gain, eps, momentum, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     square = alpha * square + gain * (g * g)
     mean = alpha * mean + gain * g
     velocity = momentum * velocity + _scaled(g, square - mean * mean, eps)
@@ -163,7 +169,7 @@ def rmsprop_centered_momentum(p, g, square, mean, velocity, numbers):  # type: i
 def adagrad(p, g, total, numbers):  # type: ignore[no-untyped-def]
     """Divide by the root of the sum of squares."""
     rate, eps, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     total = total + g * g
     return p - rate * _scaled(g, total, eps), total
 
@@ -172,7 +178,7 @@ def adagrad(p, g, total, numbers):  # type: ignore[no-untyped-def]
 def adadelta(p, g, square, delta, numbers):  # type: ignore[no-untyped-def]
     """Scale by the root mean squares of steps and gradients."""
     rate, rho, gain, eps, decay = numbers
-    g = g + decay * p
+    g = _decayed(g, decay, p)
     square = rho * square + gain * (g * g)
     move = np.divide(np.sqrt(delta + eps), np.sqrt(square + eps)) * g
     return p - rate * move, square, rho * delta + gain * (move * move)
