@@ -21,8 +21,8 @@ import tape
 from benchmarks import against
 from benchmarks.__main__ import main
 from benchmarks.contenders import is_rival, is_traced, load, require
-from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
 from benchmarks.earlier import changes
+from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
 from benchmarks.machine import facts, header, limit_threads, load_warning
 from benchmarks.page import main as write_page
 from benchmarks.registry import all_workloads
