@@ -39,8 +39,8 @@ def page(run: dict[str, Any]) -> str:
     lines = [
         "# Figures",
         "",
-        f"Measured on {run['date'][:10]} by `python -m benchmarks {names}`, contenders in turns; medians over the",
-        "rounds. A ratio is the median of the ratios within each round, with the quartiles.",
+        f"Measured on {run['date'][:10]} by `python -m benchmarks {names}`, contenders in turns;",
+        "medians over the rounds. A ratio is the median of the ratios within each round, with the quartiles.",
         "",
         *(f"- {fact}" for fact in facts),
         *(["", f"**{warning}.**"] if warning else []),
