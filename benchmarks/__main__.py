@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.machine import facts, header, limit_threads
+from benchmarks.machine import facts, header, limit_threads, load_warning
 
 if TYPE_CHECKING:
     from benchmarks.harness import Case, CaseResult
@@ -44,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0, or 1 if a contender's result was wrong.
+        The exit status: 0, or 1 if a contender's result was wrong, or if something is slower than in the
+        earlier run.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -55,9 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         limit_threads(options.threads)
     from benchmarks.harness import MismatchError
 
+    earlier = _earlier(options.against, parser) if options.against else None
+    if earlier:
+        options.workloads = options.workloads or [found["workload"] for found in earlier["workloads"]]
     plans = _plans(options, parser)
     machine = facts()
-    is_json_only = options.json == "-"
+    is_json_only = options.save == "-"
+    warning = load_warning(machine)
+    if warning:
+        print(warning, file=sys.stderr if is_json_only else sys.stdout, flush=True)
     if not is_json_only:
         from benchmarks.report import legend
 
@@ -67,14 +75,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MismatchError as error:
         print(f"wrong result: {error}", file=sys.stderr)
         return 1
-    if options.json:
+    if options.save:
         settings = {name: getattr(options, name) for name in ("rounds", "seconds", "clock", "seed")}
-        text = json.dumps({"machine": machine, "settings": settings, "workloads": measured}, indent=2)
+        date = datetime.now().astimezone().isoformat(timespec="minutes")
+        data = {"date": date, "machine": machine, "settings": settings, "workloads": measured}
+        text = json.dumps(data, indent=2)
         if is_json_only:
             print(text)
         else:
-            Path(options.json).write_text(text + "\n")
-    return 0
+            Path(options.save).write_text(text + "\n")
+    return _compare(earlier, machine, measured) if earlier else 0
+
+
+def _earlier(file: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(file.read_text())
+        found["machine"], found["workloads"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        parser.error(f"{file} is no run that --save wrote: {type(error).__name__}: {error}")
+    return found
+
+
+def _compare(earlier: dict[str, Any], machine: dict[str, Any], measured: list[dict[str, Any]]) -> int:
+    """Print how this run compares with an earlier one; return 1 if something is slower beyond noise."""
+    from benchmarks.earlier import changes
+
+    if earlier["machine"].get("cpu") != machine["cpu"]:
+        print(f"The earlier run was on another machine: {earlier['machine'].get('cpu')}")
+    found = changes(earlier["workloads"], measured)
+    print("\nAgainst the earlier run; times as ratios to the contender beside it in each round\n")
+    print("\n".join(str(change) for change in found) or "nothing in common")
+    return int(any(change.verdict == "slower" for change in found))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,7 +140,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the data")
     parser.add_argument(
-        "--json", metavar="FILE", help="write the results as JSON; - for stdout, without tables"
+        "--save", metavar="FILE", help="write the results as JSON; - for stdout, without tables"
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="measure the workloads of an earlier run again, and say what has changed beyond noise",
     )
     return parser
 

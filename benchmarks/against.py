@@ -99,7 +99,7 @@ def _measured(checkout: Path, workload: str, seconds: float) -> dict[tuple[str, 
         [
             sys.executable, "-c", _PROGRAM, _HERE, checkout,
             workload, "--threads", "default", "--clock", "cpu", "--seconds", str(seconds),
-            "--only", ",".join(names), "--json", "-",
+            "--only", ",".join(names), "--save", "-",
         ],
         capture_output=True,
         text=True,

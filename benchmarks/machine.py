@@ -12,10 +12,11 @@ import importlib.util
 import os
 import platform
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-__all__ = ["facts", "header", "limit_threads", "thread_limit"]
+__all__ = ["facts", "header", "limit_threads", "load_warning", "thread_limit"]
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -26,6 +27,8 @@ _THREAD_VARIABLES = (
     "NPROC",  # the size of XLA's pool
 )
 _limit: int | None = None
+_STEADY = 0.15
+_SPINS = 40
 _PACKAGES = ("tape", "numpy", "numba", "scipy", "torch", "jax", "autograd")
 
 
@@ -59,6 +62,7 @@ def facts() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": thread_limit(),
         "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "spin_variation": _spin_variation(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
@@ -82,6 +86,34 @@ def header(machine: dict[str, Any]) -> str:
     if machine["blas"]:
         lines.append(f"BLAS: {machine['blas']}")
     return "\n".join(lines)
+
+
+def load_warning(machine: dict[str, Any]) -> str | None:
+    """Return a warning if other work takes cores or slows this one down; None on a quiet machine.
+
+    A load average looks back over a minute, and is unknown on some systems; so a loop that always takes
+    the same time is timed as well, as ``machine["spin_variation"]``.
+    """
+    load, cores = machine["load_average"], machine["cores"] or 1
+    reasons = []
+    if load is not None and load > 0.5 * cores:
+        reasons.append(f"the load average is {load:.1f} on {cores} cores")
+    if machine["spin_variation"] > _STEADY:
+        reasons.append(f"a loop that does the same takes {machine['spin_variation']:.0%} longer at times")
+    if not reasons:
+        return None
+    return f"WARNING: the machine is busy: {', and '.join(reasons)}. Small differences mean nothing"
+
+
+def _spin_variation() -> float:
+    """Return by how much the upper quartile of the times of a fixed loop is above the fastest one."""
+    times = []
+    for _ in range(_SPINS):
+        start = time.perf_counter()
+        for _ in range(100_000):
+            pass
+        times.append(time.perf_counter() - start)
+    return sorted(times)[3 * _SPINS // 4] / min(times) - 1
 
 
 def _cpu_model() -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.harness import BASELINE, CaseResult, Timing
 
-__all__ = ["as_data", "legend", "table"]
+__all__ = ["as_data", "legend", "relative", "seconds", "table"]
 
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
@@ -80,16 +80,16 @@ def _side_by_side(title: str, results: list[CaseResult]) -> list[str]:
     columns: list[tuple[str, list[str]]] = [("", [*(result.case.label for result in results), "median"])]
     for name in (name for name in found if name not in subtracted):
         timings = [timings.get(name) for timings in measured]
-        columns.append((name, _column([timing and timing.seconds for timing in timings], _time)))
+        columns.append((name, _column([timing and timing.seconds for timing in timings], seconds)))
         if name != results[0].case.baseline:
             ratios = [timing and timing.ratio and timing.ratio.median for timing in timings]
-            columns.append(("ratio", _column(ratios, _relative)))
+            columns.append(("ratio", _column(ratios, relative)))
     rows = [[head, *cells] for head, cells in columns]
     lines = [f"  {title}", *_aligned([list(row) for row in zip(*rows, strict=True)], left=1)]
     costs = []
     for name in (name for name in subtracted if name in found):
-        seconds = np.median([timings[name].seconds for timings in measured if name in timings])
-        costs.append(f"{name} {_time(float(seconds))}")
+        cost = np.median([timings[name].seconds for timings in measured if name in timings])
+        costs.append(f"{name} {seconds(float(cost))}")
     return [*lines, *([f"  subtracted: {', '.join(costs)}"] if costs else [])]
 
 
@@ -143,23 +143,24 @@ def _figures(timing: Timing, result: CaseResult) -> list[str]:
     else:
         peak = _scaled(timing.peak_bytes, _SIZES)
     return [
-        _time(timing.seconds),
-        "n/a" if ratio is None else _relative(ratio.median),
+        seconds(timing.seconds),
+        "n/a" if ratio is None else relative(ratio.median),
         ""
         if ratio is None or timing.name == result.case.baseline
-        else f"{_relative(ratio.low)} - {_relative(ratio.high)}",
-        _time(timing.first_seconds),
+        else f"{relative(ratio.low)} - {relative(ratio.high)}",
+        seconds(timing.first_seconds),
         peak,
     ]
 
 
-def _relative(ratio: float) -> str:
+def relative(ratio: float) -> str:
     """Format with two decimals, or two significant digits if that is more."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
-def _time(seconds: float) -> str:
-    return _scaled(seconds, _TIMES)
+def seconds(time: float) -> str:
+    """Format with three digits and a fitting unit."""
+    return _scaled(time, _TIMES)
 
 
 def _scaled(quantity: float, units: tuple[tuple[str, float], ...]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,8 +21,10 @@ import tape
 from benchmarks import against
 from benchmarks.__main__ import main
 from benchmarks.contenders import is_rival, is_traced, load, require
+from benchmarks.earlier import changes
 from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
-from benchmarks.machine import facts, header, limit_threads
+from benchmarks.machine import facts, header, limit_threads, load_warning
+from benchmarks.page import main as write_page
 from benchmarks.registry import all_workloads
 from benchmarks.report import as_data, table
 from benchmarks.workloads import checkpointing, elementwise, higher_order
@@ -297,7 +300,7 @@ def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_on_stdout() -> None:
-    process = run("doubling", "--rounds=1", "--seconds=0.01", "--only=tape,numpy", "--json=-")
+    process = run("doubling", "--rounds=1", "--seconds=0.01", "--only=tape,numpy", "--save=-")
     assert process.returncode == 0, process.stderr
     printed = json.loads(process.stdout)
     assert printed["machine"]["threads"] == 1
@@ -324,7 +327,7 @@ def test_threads_cannot_be_limited_after_numpy() -> None:
 
 
 def test_threads_may_be_left_to_the_libraries() -> None:
-    process = run("call", "--rounds=1", "--seconds=0.01", "--only=numpy", "--threads=default", "--json=-")
+    process = run("call", "--rounds=1", "--seconds=0.01", "--only=numpy", "--threads=default", "--save=-")
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["machine"]["threads"] is None
 
@@ -337,6 +340,83 @@ def test_header_tells_the_threads_and_the_versions(threads: int | None, line: st
     lines = header(facts() | {"threads": threads}).splitlines()
     assert line in lines[0]
     assert f"numpy {np.__version__}" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("load", "variation", "said"),
+    [(0.4, 0.02, None), (2.0, 0.02, "load average is 2.0 on 2 cores"), (None, 0.5, "50% longer")],
+)
+def test_a_busy_machine_is_a_warning(load: float | None, variation: float, said: str | None) -> None:
+    warning = load_warning({"load_average": load, "cores": 2, "spin_variation": variation})
+    assert warning is None if said is None else warning and said in warning
+
+
+def test_a_saved_run_is_measured_again_and_made_a_page(tmp_path: Path) -> None:
+    file, output = tmp_path / "run.json", tmp_path / "figures.md"
+    options = ("--rounds=1", "--seconds=0.01", "--only=tape,numpy")
+    saved = run("doubling", *options, f"--save={file}")
+    assert saved.returncode == 0, saved.stderr
+    data = json.loads(file.read_text())
+    data["machine"]["load_average"] = 99.0
+    numpy_then = next(one for one in data["workloads"][0]["cases"][0]["contenders"] if one["name"] == "numpy")
+    numpy_then["ratio_to_tape"] *= 1e6  # then tape was a million times faster
+    numpy_then["ratio_quartiles"] = [numpy_then["ratio_to_tape"]] * 2
+    file.write_text(json.dumps(data))
+
+    again = run(*options, f"--against={file}")
+    assert again.returncode == 1
+    assert re.search(r"slower +doubling.* · tape +\(beside numpy\)", again.stdout)
+
+    assert write_page([str(file), "--output", str(output)]) == 0
+    text = output.read_text()
+    assert data["date"][:10] in text
+    assert data["machine"]["cpu"] in text
+    assert "load average is 99.0" in text
+    assert "## doubling" in text
+    rows = [line.split(" | ")[1] for line in text.splitlines() if " x tape |" in line]
+    assert rows == ["tape", "numpy"]
+
+
+def test_what_is_no_saved_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("[]")
+    for name in ("other.json", "missing.json"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["--threads=default", f"--against={tmp_path / name}"])
+
+
+def saved(bench: Bench, costs: dict[str, float], **settings: Any) -> list[dict[str, Any]]:
+    result = measure(bench.case(costs, **settings), rounds=5, seconds=99.0, clock=bench.clock)
+    return [as_data("name", "summary", [result])]
+
+
+@pytest.mark.parametrize(
+    ("cost", "slowness", "verdict", "ratio"),
+    [
+        (1.0, 3.0, "noise", 1.0),
+        (1.5, 3.0, "slower", 1.5),
+        (0.5, 1.0, "faster", 0.5),
+        (1.02, 1.0, "noise", 1.02),
+    ],
+)
+@pytest.mark.parametrize("baseline", ["tape", "numpy"])
+def test_runs_are_compared_beside_what_has_not_changed(
+    bench: Bench, baseline: str, cost: float, slowness: float, verdict: str, ratio: float
+) -> None:
+    before = saved(bench, {"tape": 1.0, "numpy": 2.0, "tape compiled": 0.5}, baseline=baseline)
+    bench.slowness = slowness
+    after = saved(bench, {"tape": cost, "numpy": 2.0, "tape compiled": 0.5}, baseline=baseline)
+    found = {change.label.rpartition(" · ")[2]: change for change in changes(before, after)}
+    assert found.keys() == {"tape", "tape compiled"}
+    assert (found["tape"].verdict, found["tape compiled"].verdict) == (verdict, "noise")
+    assert found["tape"].ratio == pytest.approx(ratio)
+
+
+def test_without_anything_beside_it_a_change_may_be_the_machines(bench: Bench) -> None:
+    before = saved(bench, {"tape": 1.0})
+    (change,) = changes(before, saved(bench, {"tape": 2.0, "numpy": 1.0}))
+    assert (change.verdict, change.reference) == ("unknown", "")
+    assert change.ratio == pytest.approx(2)
+    assert changes(before, []) == []
 
 
 # ---- the workloads ---------------------------------------------------------------------------------

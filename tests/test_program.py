@@ -487,10 +487,11 @@ def test_many_calls_leak_nothing(x):
 
 def test_nothing_is_kept_of_arguments():
     compiled = tape.compile(lambda x, y: [x * y, x])
+    alone = np.ones(3)  # how many references are seen of what has one depends on the version of Python
     for _ in range(3):
         x, y = np.ones(3), np.ones(3)
         results = compiled(x, y)
-        assert sys.getrefcount(x) == sys.getrefcount(y) == 2
+        assert sys.getrefcount(x) == sys.getrefcount(y) == sys.getrefcount(alone)
         assert results[1] is not x
 
 

@@ -153,7 +153,7 @@ TWINS = [
     lambda: 10**30,
     lambda: "".join(["ab", "c"]),
     lambda: np.str_("abc"),
-    lambda: np.datetime64("NaT"),
+    lambda: np.datetime64("NaT", "s"),
     lambda: np.dtype([("x", "f8"), ("y", "i4")]),
     lambda: range(3, 7),
     lambda: slice(0, 3, None),

@@ -290,7 +290,8 @@ def eig(a: Any) -> EigResult:
     -------
     EigResult
         A named tuple: ``eigenvalues``, ``(..., n)``, and ``eigenvectors``, ``(..., n, n)``, in columns of
-        length 1. Real matrices have real ones if all eigenvalues are real, else complex ones.
+        length 1. Real matrices have real ones if all eigenvalues are real and NumPy is older than 2.5, else
+        complex ones.
 
     Raises
     ------

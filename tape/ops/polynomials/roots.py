@@ -93,6 +93,16 @@ def poly(seq_of_zeros: Any) -> Any:
 # ---- roots of a polynomial -------------------------------------------------------------------------
 
 
+_real_if_all_are = Op(
+    lambda w: w if np.any(w.imag) else w.real.copy(),
+    name="real_if_all_are",
+    vjp=[lambda g, out, w: g],
+    jvp=[lambda t, out, w: t if out.dtype.kind == "c" else t.real],
+    taylor=series.linear,
+    doc="Real numbers, if no imaginary part differs from zero.",
+)
+
+
 @implements(np.roots)
 @composed
 def roots(p: Any) -> Any:
@@ -135,4 +145,6 @@ def roots(p: Any) -> Any:
     row = reshape(-getitem(p, slice(1, None)) / getitem(p, 0), (1, -1))
     companion = concatenate([row, np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
     found = eigvals(companion)
+    if companion.dtype.kind == "f" and found.dtype.kind == "c":  # from NumPy 2.5 on, whatever they are
+        found = _real_if_all_are(found)
     return concatenate([found, np.zeros(trailing, found.dtype)]) if trailing else copy(found, "C")
