@@ -3,7 +3,7 @@
 - Files of other folders that pages link to (examples, their Markdown pages, ``CONTRIBUTING.md`` and so on)
   become pages, and links to them are turned.
 - The pictures and the stepper of "The tape explained", and the pictures of the quicker examples, are drawn.
-- ``<!-- names of MODULE -->`` becomes a table of the public names that the page does not describe itself.
+- ``<!-- gallery -->`` becomes the pictures, ``<!-- names of MODULE -->`` a table of the public names that the page does not describe itself.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def on_page_markdown(markdown: str, page: Any, **ignored: Any) -> str:
     markdown = re.sub(
         r"^<!-- names of (\S+) -->$", lambda m: names_table(m[1], described), markdown, flags=re.MULTILINE
     )
+    markdown = markdown.replace("<!-- gallery -->", _gallery())
     return re.sub(r"^(\s*)```python\n(\s*>>> )", r"\1```pycon\n\2", markdown, flags=re.MULTILINE)
 
 
@@ -175,6 +176,11 @@ def _example_page(path: Path, is_drawn: bool) -> str:
     text = re.sub(r"(?m)^    (.*)$", r"`\1`  ", text)
     picture = f"![The picture that {path.name} draws](../pictures/{path.stem}.png)" if is_drawn else ""
     return f"# {path.stem}\n\n{title}\n\n{text}\n\n{picture}\n\n```python title=\"examples/{path.name}\"\n{source}```\n"
+
+
+def _gallery() -> str:
+    figures = (f"[![{name}](pictures/{name}.png)](examples/{name}.md)" for name in DRAWN)
+    return "\n".join(['<div class="gallery" markdown>', "", *(f"{figure}\n" for figure in figures), "</div>"])
 
 
 # ---- pictures --------------------------------------------------------------------------------------------
