@@ -72,6 +72,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **ignored: Any) -> str:
     """Turn links to files of other folders, list names, and colour sessions of Python."""
     place = page.file.src_uri
+    if place.startswith(("examples/", "reference/")):
+        page.meta["search"] = {"boost": 0.3}  # guides come first: names are found anyway
     if page.file.generated_by is None:
         markdown = _turned(markdown, f"docs/{place}", place)
     described = set(re.findall(r"^::: (\S+)$", markdown, re.MULTILINE))

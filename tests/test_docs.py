@@ -1,6 +1,7 @@
 """The site of the documentation: its navigation holds every page, its reference every public name."""
 
 import importlib
+import inspect
 import json
 import re
 import subprocess
@@ -40,11 +41,12 @@ def test_the_reference_has_every_public_name(module):
         return
     found = importlib.import_module(module)
     entries = {entry.rpartition(".")[::2] for entry in re.findall(r"^::: (\S+)$", REFERENCE, re.MULTILINE)}
-    described = {name: importlib.import_module(place) for place, name in entries}
     for name in found.__all__:
         value = getattr(found, name)
-        is_elsewhere = name in described and getattr(described[name], name) is value
-        assert (module, name) in entries or is_elsewhere or f"{module}.{name}" in REFERENCE, name
+        places = [place for place, entry in entries if entry == name]
+        assert any(getattr(importlib.import_module(place), name) is value for place in places) or (
+            inspect.ismodule(value) and f"{module}.{name}" in REFERENCE
+        ), name
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -75,23 +77,35 @@ def search_index(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def search(search_index):
-    """A search as the site does it: titles count a thousand times."""
+    """A search as the site does it: titles, whole pages and sections with all the words count more."""
     from lunr import lunr
 
     documents = [
-        {**section, "text": re.sub(r"<[^>]+>", "", section["text"])} for section in search_index.values()
+        ({**section, "text": re.sub(r"<[^>]+>", "", section["text"])}, {"boost": section.get("boost", 1)})
+        for section in search_index.values()
     ]
     index = lunr("location", [{"field_name": "title", "boost": 1000}, "text"], documents)
-    return lambda query: [hit["ref"] for hit in index.search(" ".join(f"{w} {w}*" for w in query.split()))]
+
+    def places(query):
+        hits = index.search(query)
+        words = max(len(hit["match_data"].metadata) for hit in hits)
+        score = {
+            hit["ref"]: hit["score"]
+            * (1 + (("#" not in hit["ref"]) + (len(hit["match_data"].metadata) == words)) ** 2)
+            for hit in hits
+        }
+        return sorted(score, key=score.get, reverse=True)
+
+    return places
 
 
 @pytest.mark.parametrize(
     ("query", "page"),
     [
         ("differentiate in place", "numpy-code.html"),
-        ("program calls back into Python", "programs.html#callbacks"),
+        ("program calls back into Python", "programs.html#callbacks-why"),
         ("callback explain", "programs.html"),
-        ("train with Trace", "layers.html#training-with-a-trace"),
+        ("train with Trace", "layers.html#how-to-train-with-a-trace"),
         ("add an operation", "own-functions.html"),
         ("add op", "own-functions.html"),
         ("NaN gradient", "debugging.html"),
@@ -100,7 +114,7 @@ def search(search_index):
     ],
 )
 def test_a_search_finds_its_page_among_the_first(search, query, page):
-    first = search(query)[:8]
+    first = search(query)[:5]
     assert any(place.startswith(page) for place in first), first
 
 
