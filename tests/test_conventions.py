@@ -1,6 +1,6 @@
 """Points where a derivative is a matter of choice, of all operations: one table, checked in every way.
 
-README, "Conventions", states the choices; each line here is one of them at one point.
+docs/conventions.md states the choices; each line here is one of them at one point.
 """
 
 import itertools

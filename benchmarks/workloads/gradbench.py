@@ -1,4 +1,4 @@
-"""The evaluations of GradBench, in tape as its README teaches, in C by hand, and in JAX under jit.
+"""The evaluations of GradBench, in tape as its documentation teaches, in C by hand, and in JAX under jit.
 
 The functions are those of `benchmarks.gradbench`, which GradBench itself can run.
 """

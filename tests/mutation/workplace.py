@@ -24,7 +24,10 @@ from tests.mutation.operators import Mutant
 
 __all__ = ["Task", "Workplace"]
 
-_PARTS = ("tape", "tests", "benchmarks", "examples", "README.md", "pyproject.toml", "LICENSE")
+_PARTS = (
+    "tape", "tests", "benchmarks", "examples", "docs", "docs_hooks", "README.md", "mkdocs.yml", "pyproject.toml",
+    "LICENSE",
+)  # fmt: skip
 _LIBRARIES = (
     "numpy", "numpy.testing", "scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special",
     "scipy.stats", "numba", "optree", "pytest", "hypothesis", "hypothesis.extra.numpy", "tqdm",
