@@ -177,7 +177,7 @@ def _example_page(path: Path, is_drawn: bool) -> str:
     title, _, text = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
     text = re.sub(r"(?m)^    (.*)$", r"`\1`  ", text)
     picture = f"![The picture that {path.name} draws](../pictures/{path.stem}.png)" if is_drawn else ""
-    return f"# {path.stem}\n\n{title}\n\n{text}\n\n{picture}\n\n```python title=\"examples/{path.name}\"\n{source}```\n"
+    return f'# {path.stem}\n\n{title}\n\n{text}\n\n{picture}\n\n```python title="examples/{path.name}"\n{source}```\n'
 
 
 def _gallery() -> str:
