@@ -1,7 +1,7 @@
 """Functions of the reference whose names the source alone does not explain.
 
-- One that is made by a call, as ``tanh = elementwise(np.tanh, ...)`` is, has no docstring in the source. It becomes
-  a function, with the signature and the docstring that it has when it is imported.
+- One that is made by a call, as ``tanh = elementwise(np.tanh, ...)`` is, has no docstring in the source. It
+  becomes a function, with the signature and the docstring that it has when it is imported.
 - One with the name of its module, such as `tape.transforms.grad`, is hidden by the module in the source.
 """
 

@@ -111,7 +111,7 @@ def search(search_index):
         ("add op", "own-functions.html"),
         ("NaN gradient", "debugging.html"),
         ("sparse Hessian", "sparse.html"),
-        ("early stopping", "reference/train.html#tape.train.EarlyStopping"),
+        ("EarlyStopping", "reference/train.html#tape.train.EarlyStopping"),
     ],
 )
 def test_a_search_finds_its_page_among_the_first(search, query, page):
