@@ -3,7 +3,8 @@
 - Files of other folders that pages link to (examples, their Markdown pages, ``CONTRIBUTING.md`` and so on)
   become pages, and links to them are turned.
 - The pictures and the stepper of "The tape explained", and the pictures of the quicker examples, are drawn.
-- ``<!-- gallery -->`` becomes the pictures, ``<!-- names of MODULE -->`` a table of the public names that the page does not describe itself.
+- ``<!-- gallery -->`` becomes the pictures, ``<!-- names of MODULE -->`` a table of the public names that
+  the page does not describe itself.
 """
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ def _example_page(path: Path, is_drawn: bool) -> str:
     title, _, text = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
     text = re.sub(r"(?m)^    (.*)$", r"`\1`  ", text)
     picture = f"![The picture that {path.name} draws](../pictures/{path.stem}.png)" if is_drawn else ""
-    return f"# {path.stem}\n\n{title}\n\n{text}\n\n{picture}\n\n```python title=\"examples/{path.name}\"\n{source}```\n"
+    code = f'```python title="examples/{path.name}"\n{source}```'
+    return "\n\n".join([f"# {path.stem}", title, text, picture, code]) + "\n"
 
 
 def _gallery() -> str:

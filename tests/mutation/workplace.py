@@ -25,8 +25,8 @@ from tests.mutation.operators import Mutant
 __all__ = ["Task", "Workplace"]
 
 _PARTS = (
-    "tape", "tests", "benchmarks", "examples", "docs", "docs_hooks", "README.md", "mkdocs.yml", "pyproject.toml",
-    "LICENSE",
+    "tape", "tests", "benchmarks", "examples", "docs", "docs_hooks", "README.md", "mkdocs.yml",
+    "pyproject.toml", "LICENSE",
 )  # fmt: skip
 _LIBRARIES = (
     "numpy", "numpy.testing", "scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special",
