@@ -22,8 +22,8 @@ histogram_bin_edges histogramdd interp interpolation intersect1d leading_vectors
 linear_sum_assignment lmbda_slopes lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values lstsq
 matrix_rank nonzero null_basis of_conjugates of_full_rank pbdn_seq_slopes pbdn_seq_values
 pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values qr_delete qr_insert qr_update
-range_basis rank residuals riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values
-singular_values span stays trimmed unique unravel_index
+range_basis rank real_if_all_are residuals riccati_jn_slopes riccati_jn_values riccati_yn_slopes
+riccati_yn_values singular_values span stays trimmed unique unravel_index
 """
 """Operations that do a batch one element at a time."""
 GROWING = """
@@ -32,9 +32,9 @@ histogram_bin_edges histogramdd interp intersect1d isin leading_vectors lexsort 
 lmbda_slopes lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values lstsq matrix_rank nanmax nanmin
 nanquantile nanstd nanvar nonzero null_basis of_full_rank pbdn_seq_slopes pbdn_seq_values
 pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values percentile prod qr_delete qr_insert
-qr_update quantile range_basis rank residuals riccati_jn_slopes riccati_jn_values riccati_yn_slopes
-riccati_yn_values searchsorted singular_values solve_banded span sparse_product spsolve sum trimmed
-unique unravel_index var
+qr_update quantile range_basis rank real_if_all_are residuals riccati_jn_slopes riccati_jn_values
+riccati_yn_slopes riccati_yn_values searchsorted singular_values solve_banded span sparse_product
+spsolve sum trimmed unique unravel_index var
 """
 """Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
@@ -92,7 +92,8 @@ broadcast_to diagonal einsum expand_dims getitem imag real reshape squeeze swapa
 """Operations whose results may be views."""
 OF_DATA = """
 argwhere bincount eig eig_like eigvals flatnonzero getitem hashing_order histogram histogram_bin_edges
-intersect1d leading_vectors nonzero null_basis of_conjugates range_basis residuals span trimmed unique
+intersect1d leading_vectors nonzero null_basis of_conjugates range_basis real_if_all_are residuals span
+trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
@@ -120,11 +121,11 @@ pbdn_seq_slopes pbdn_seq_values pbdv_d pbdv_dp pbdv_seq_slopes pbdv_seq_values p
 pbvv_seq_values pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor pro_ang1_cv_slope pro_ang1_cv_value
 pro_ang1_slope pro_ang1_value pro_rad1_cv_slope pro_rad1_cv_value pro_rad1_slope pro_rad1_value
 pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope pro_rad2_value qr_delete qr_insert qr_update radian
-range_basis riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values sampled_product
-schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm smirnov_by_x solve_banded
-solve_bands sparse_product sph_harm_y sph_legendre_p spherical_in spherical_jn spherical_kn spherical_yn
-spline_filter spsolve sqrtm student_by_df student_mean sylvester unitary_factor vanishing_spectrum
-voigt_profile vonmises_ppf wright_bessel
+range_basis real_if_all_are riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values
+sampled_product schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm smirnov_by_x
+solve_banded solve_bands sparse_product sph_harm_y sph_legendre_p spherical_in spherical_jn spherical_kn
+spherical_yn spline_filter spsolve sqrtm student_by_df student_mean sylvester unitary_factor
+vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """

@@ -25,7 +25,7 @@ from tests.mutation.operators import Mutant
 __all__ = ["Task", "Workplace"]
 
 _PARTS = (
-    "tape", "tests", "benchmarks", "examples", "docs", "docs_hooks", "README.md", "mkdocs.yml",
+    "tape", "tests", "benchmarks", "examples", "docs", "README.md", "mkdocs.yml",
     "pyproject.toml", "LICENSE",
 )  # fmt: skip
 _LIBRARIES = (

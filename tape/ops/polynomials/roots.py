@@ -145,6 +145,6 @@ def roots(p: Any) -> Any:
     row = reshape(-getitem(p, slice(1, None)) / getitem(p, 0), (1, -1))
     companion = concatenate([row, np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
     found = eigvals(companion)
-    if companion.dtype.kind == "f" and found.dtype.kind == "c":  # from NumPy 2.5 on, whatever they are
+    if companion.dtype.kind == "f":  # NumPy 2.5 makes them complex, whatever they are
         found = _real_if_all_are(found)
     return concatenate([found, np.zeros(trailing, found.dtype)]) if trailing else copy(found, "C")

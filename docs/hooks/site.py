@@ -26,7 +26,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = {
     "examples/functions.md": "functions.md",
     "examples/scipy.md": "scipy-names.md",
