@@ -1,5 +1,6 @@
 """`tape.numpy` as a drop-in: whole programs with plain arrays and with Vars, and what it does by itself."""
 
+import importlib
 import inspect
 import types
 from typing import Any
@@ -43,7 +44,7 @@ def v(trace):
 def test_every_public_name_is_there_and_takes_the_same_arguments(prefix):
     """Functions have NumPy's signature, or one that says the same; all else is the same object."""
     mine, theirs = MODULES[prefix]
-    assert set(dir(mine)) == set(dir(theirs))
+    assert set(dir(mine)) == set(dir(theirs)) - {"__path__"}
     for name in theirs.__all__:
         here, there = getattr(mine, name), getattr(theirs, name)
         if isinstance(there, types.ModuleType):
@@ -53,6 +54,13 @@ def test_every_public_name_is_there_and_takes_the_same_arguments(prefix):
         elif here is not there and name not in ("arange", "concatenate"):
             assert list(parameters(here)) == [p for p in parameters(there) if p in parameters(here)]
             assert set(parameters(there)) - set(parameters(here)) == set()
+
+
+def test_modules_that_forward_names_are_no_packages_and_keep_no_special_names():
+    with pytest.raises(ModuleNotFoundError, match="is not a package"):
+        importlib.import_module("tape.numpy.linalg.lapack_lite")
+    assert tnp.linalg.__all__ == np.linalg.__all__
+    assert not {"__path__", "__all__"} & vars(tnp.linalg).keys()
 
 
 def parameters(function: Any) -> dict[str, Any]:

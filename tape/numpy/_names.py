@@ -46,16 +46,19 @@ def names_of(source: Any, target: dict[str, Any]) -> tuple[Callable[[str], Any],
     """
 
     def look_up(name: str) -> Any:
+        if name == "__path__":  # with it, the module would be a package of the source's submodules
+            raise AttributeError(name)
         found = getattr(source, name)
         if type(found) is _DISPATCHER:
             found = _taking_lists(found)
         elif found in _CREATION:
             found = _beside_numbers(found)
-        target[name] = found
+        if not name.startswith("__"):
+            target[name] = found
         return found
 
     def names() -> list[str]:
-        return dir(source)
+        return [name for name in dir(source) if name != "__path__"]
 
     return look_up, names
 
