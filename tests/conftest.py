@@ -11,6 +11,7 @@ from hypothesis import settings
 
 import tape
 from tape.program import growth
+from tape.program.native.warming import warm_up
 from tests import tiers
 
 
@@ -23,6 +24,12 @@ def pytest_configure(config):
     tiers.choose(full=config.getoption("--full"))
     settings.register_profile("tier", settings(), max_examples=tiers.rounds(100))
     settings.load_profile("tier")
+
+
+def pytest_sessionstart(session):
+    """Compile before tests run, once for all processes: they look at programs after the first call."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        warm_up()
 
 
 def pytest_report_header(config):

@@ -12,7 +12,7 @@ import pytest
 import tape
 from tape import errors
 from tape.program import sweeps
-from tape.program.native.code import native
+from tape.kernels.loading import native
 from tests.op_table import CASES, a_third, by_operation, lightly, spread
 from tests.tiers import is_full, rounds, some
 

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape.program import sweeps
-from tape.program.native.code import native
+from tape.kernels.loading import native
 from tape.system import float_flags
 from tests.tiers import rounds
 
