@@ -1,4 +1,4 @@
-"""The first moments of a process: importing the package, and its first gradient, each in a fresh interpreter."""
+"""The first moments of a process: importing the package, and its first gradient, in a fresh interpreter."""
 
 from __future__ import annotations
 
