@@ -141,9 +141,9 @@ class MultiHeadAttention(Described):
             return self._continued(query, key, value, attn_mask, rng, cache)
         key = query if key is None else key
         value = key if value is None else value
-        heads = self._heads(query, key, value)
+        q, k, v = self._heads(query, key, value)
         kept = self._kept_weights(rng, (*np.shape(query)[:-1], np.shape(key)[-2]))
-        return self._attended(*heads, attn_mask, is_causal, kept)
+        return self._attended(q, k, v, attn_mask, is_causal, kept)
 
     def init_cache(self, capacity: int, batch: int | tuple[int, ...] = ()) -> KeyValueCache:
         """Return an empty cache.

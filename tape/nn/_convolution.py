@@ -90,9 +90,10 @@ class _Plain(_Convolution):
 
     def _padded(self, x: Any) -> Any:
         """Return an argument with elements of its own around it."""
-        widths = convolution.padding_widths(
-            type(self).__name__, self.padding, self.kernel_size, self.stride, self.dilation
-        )
+        name = type(self).__name__
+        stride = per_axis(name, "stride", self.stride, self.rank, 1)
+        dilation = per_axis(name, "dilation", self.dilation, self.rank, 1)
+        widths = convolution.padding_widths(name, self.padding, self.kernel_size, stride, dilation)
         fronts = np.ndim(x) - self.rank
         return pad(x, ((0, 0),) * fronts + widths, _MODES[self.padding_mode])
 
