@@ -76,7 +76,7 @@ def test_a_rank_that_hangs_ends_all_after_the_time_limit(tmp_path):
     done = launch(3, tmp_path, "wait_in_time", "hang_in_step")
     assert done.returncode != 0
     assert_ended_in_time(tmp_path)
-    said = r"RankError: rank 1 did not come to step within 1 seconds, for which rank [02] has waited"
+    said = r"RankError: rank 1 did not come to step within 3 seconds, for which rank [02] has waited"
     assert re.search(said, done.stderr), done.stderr
     number, params = resumed(tmp_path)
     assert number == ranks.FAILS_AT - 1  # the state before the step in which it hangs

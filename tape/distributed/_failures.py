@@ -27,7 +27,7 @@ _GRACE = 2.0
 _LONGEST = 600.0
 """Seconds that the others may take to save what they have."""
 
-_ANSWERING = 1.0
+_ANSWERING = 2.0
 """Seconds that a rank has for the answer that it waits as well."""
 
 _FAILED, _SEEN, _DONE, _ENDED, _ASKED, _WAITING = range(1, 7)
