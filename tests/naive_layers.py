@@ -157,6 +157,19 @@ def scaled_dot_product_attention(
     return np.einsum("...ls,...sv->...lv", weights, value)
 
 
+def rotary_embedding(x, positions=None, base=10_000.0, interleaved=False):
+    """Each pair is a complex number, times one of length 1."""
+    positions = np.broadcast_to(np.arange(x.shape[-2]) if positions is None else positions, x.shape[:-1])
+    out, half = np.array(x), x.shape[-1] // 2
+    for place in np.ndindex(x.shape[:-1]):
+        for pair in range(half):
+            a, b = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + half)
+            angle = positions[place] * base ** (-2 * pair / x.shape[-1])
+            turned = (x[(*place, a)] + 1j * x[(*place, b)]) * np.exp(1j * angle)
+            out[(*place, a)], out[(*place, b)] = turned.real, turned.imag
+    return out
+
+
 def multi_head_attention(
     query, key, value, num_heads, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias=None,
     attn_mask=None, dropout_p=0.0, is_causal=False, *, dropout_mask=None,

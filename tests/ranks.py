@@ -16,7 +16,7 @@ import pytest
 
 import tape
 from tape import distributed, errors
-from tape.distributed import _sums
+from tape.distributed import _failures, _sums
 from tape.distributed._world import world
 
 TOLERANCES = {"e": 1e-3, "f": 2e-6, "d": 1e-12, "D": 1e-12, "g": 1e-15}
@@ -286,6 +286,40 @@ def fail_outside(folder):
     if world().rank == 1:
         raising()
     distributed.barrier()
+
+
+def hanging():
+    (Path(sys.argv[1]) / "time").write_text(str(time.time()))
+    time.sleep(600)
+
+
+def hang_in_step(folder):
+    """The other ranks wait for rank 1 for some seconds."""
+    with distributed.time_limit(3.0):
+        run(folder, 0, model(), failing(hanging))
+
+
+def hang_at_the_end(folder):
+    """With the limit of the environment, where no rank waits in an operation."""
+    world().failures.limit = 1.0
+    distributed.barrier()
+    if world().rank == 1:
+        hanging()
+
+
+def wait_in_time(folder):
+    """Ranks that come late, but within the limit, and limits that end with their block."""
+    with distributed.time_limit(30.0):
+        if world().rank == 1:
+            time.sleep(0.3)
+        distributed.barrier()
+        with distributed.time_limit(None):
+            assert world().failures.limit is None
+    assert world().failures.limit is None
+    with pytest.MonkeyPatch.context() as patch:  # all ask at once, and all answer
+        patch.setattr(_failures, "_ANSWERING", 30.0)
+        world().failures._give_up("nothing", 0.2, set(range(world().size)) - {world().rank})
+        distributed.barrier()
 
 
 def end_early(folder):

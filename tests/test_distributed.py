@@ -328,3 +328,18 @@ def test_a_keeper_saves_what_was_before_the_step_that_failed():
     with pytest.raises(ZeroDivisionError):
         train(lambda p, result: 1 / (p - 2))  # in the middle of an update
     assert saved == [(2, "state 2")]
+
+
+def test_time_limits_are_positive_and_end_with_their_block(monkeypatch):
+    with distributed.time_limit(5):
+        assert _world.world().failures.limit == 5.0
+        distributed.barrier()
+    assert _world.world().failures.limit is None
+    for seconds in (0, -1.0, "soon", np.nan):
+        with pytest.raises(tape.errors.OptionError, match="seconds is"), distributed.time_limit(seconds):
+            pass
+    monkeypatch.setenv("TAPE_RANK_TIMEOUT", "90")
+    assert _world.World().failures.limit == 90.0
+    monkeypatch.setenv("TAPE_RANK_TIMEOUT", "a while")
+    with pytest.raises(tape.errors.OptionError, match="TAPE_RANK_TIMEOUT is 'a while'"):
+        _world.World()

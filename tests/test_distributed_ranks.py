@@ -72,7 +72,24 @@ def test_numbers_are_those_of_one_process_and_a_rank_that_fails_and_dies_ends_al
     assert_the_state_before_the_failure_was_saved(done, tmp_path)
 
 
+def test_a_rank_that_hangs_ends_all_after_the_time_limit(tmp_path):
+    done = launch(3, tmp_path, "wait_in_time", "hang_in_step")
+    assert done.returncode != 0
+    assert_ended_in_time(tmp_path)
+    said = r"RankError: rank 1 did not come to step within 3 seconds, for which rank [02] has waited"
+    assert re.search(said, done.stderr), done.stderr
+    number, params = resumed(tmp_path)
+    assert number == ranks.FAILS_AT - 1  # the state before the step in which it hangs
+    ranks.assert_near(params, ranks.run(tmp_path, 0, ranks.model()), least=1e-6)
+
+
 if is_full():  # a launch each
+
+    def test_a_rank_that_hangs_at_the_end_is_not_waited_for(tmp_path):
+        done = launch(3, tmp_path, "hang_at_the_end")
+        assert done.returncode != 0
+        assert_ended_in_time(tmp_path)
+        assert "rank 1 did not come to the end within 1 seconds" in done.stderr
 
     @pytest.mark.parametrize("count", [2, 4])
     def test_the_state_of_every_so_many_steps_survives_a_killed_rank(count, tmp_path):

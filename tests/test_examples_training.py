@@ -1,6 +1,7 @@
 """The examples that train layers: a short run of each, its numbers and its picture."""
 
 import sys
+from argparse import Namespace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,6 +85,72 @@ def test_the_transformer_writes(capsys, tmp_path):
     run("characters", *small.split(), "--output", str(tmp_path / "characters.png"))
     assert "nats a character" in capsys.readouterr().out
     assert (tmp_path / "characters.png").read_bytes().startswith(SIGNATURE)
+
+
+def test_the_spiral_is_told_apart(capsys, tmp_path):
+    run("spiral", "--epochs", "150", "--output", str(tmp_path / "spiral.png"))
+    accuracy = float(capsys.readouterr().out.partition("accuracy ")[2].partition("%")[0])
+    assert accuracy > 80
+    assert (tmp_path / "spiral.png").read_bytes().startswith(SIGNATURE)
+
+
+def test_the_sine_teaches_the_cosine(capsys, tmp_path):
+    run("sine_lstm", "--epochs", "20", "--hidden", "30", "--output", str(tmp_path / "sine.png"))
+    error = float(capsys.readouterr().out.partition("of the cosine ")[2].split()[0])
+    assert error < 0.02
+    assert (tmp_path / "sine.png").read_bytes().startswith(SIGNATURE)
+
+
+def test_the_state_goes_on_from_window_to_window():
+    sine_lstm = import_module("examples.sine_lstm")
+    model = sine_lstm.make_model(8, np.random.default_rng(0))
+    series = sine_lstm.curve(np.random.default_rng(1))[:66, None]
+    whole, carry = model(series)
+    first, between = model(series[:33])
+    second, after = model(series[33:], between)
+    np.testing.assert_allclose(np.concatenate([first, second]), whole, atol=1e-6)
+    np.testing.assert_allclose(after[0], carry[0], atol=1e-6)
+
+
+def test_hidden_pixels_are_filled_in_better_than_by_their_mean(capsys, tmp_path):
+    small = "--epochs 4 --rank 6"
+    run("matrix_factorisation", *small.split(), "--output", str(tmp_path / "factors.png"))
+    found, _, mean = capsys.readouterr().out.partition("pixels ")[2].partition(", of their mean ")
+    assert float(found) < 0.9 * float(mean.split()[0])
+    assert (tmp_path / "factors.png").read_bytes().startswith(SIGNATURE)
+
+
+def test_a_table_of_that_rank_is_found_from_part_of_its_entries():
+    factorisation = import_module("examples.matrix_factorisation")
+    rng = np.random.default_rng(0)
+    table = (rng.normal(size=(60, 2)) @ rng.normal(size=(2, 50))).astype(np.float32)
+    known, hidden = factorisation.hide(table, rng)
+    assert len(known[2]) + len(hidden[2]) == table.size
+    options = Namespace(rank=2, epochs=300, seed=0, penalty=0.0)
+    model, _ = factorisation.fit(known, hidden, table.shape, options)
+    assert factorisation.error_of(model, hidden) < 1e-2 * np.mean(table**2)
+
+
+def test_the_residual_network_learns_in_two_epochs(capsys, tmp_path):
+    small = "--epochs 2 --width 8"
+    run("digits_residual", *small.split(), "--output", str(tmp_path / "residual.png"))
+    accuracy = float(capsys.readouterr().out.partition("accuracy ")[2].partition("%")[0])
+    assert accuracy > 60
+    assert (tmp_path / "residual.png").read_bytes().startswith(SIGNATURE)
+
+
+def test_a_residual_block_that_adds_nothing_passes_its_argument():
+    residual = import_module("examples.digits_residual")
+    block = residual.make_block(3, 3, 1, np.random.default_rng(0))
+    block.body[-1].weight[...] = 0
+    images = np.random.default_rng(1).random((2, 3, 8, 8), np.float32)
+    out, state = block(images, nn.init_state(block), train=True)
+    np.testing.assert_allclose(out, images, atol=1e-6)
+    assert state["across"] is None
+    halved, _ = residual.make_block(3, 5, 2, np.random.default_rng(0))(
+        images, nn.init_state(residual.make_block(3, 5, 2, np.random.default_rng(0))), train=True
+    )
+    assert halved.shape == (2, 5, 4, 4)
 
 
 @pytest.mark.parametrize("method", ["dqn", "reinforce"])

@@ -187,3 +187,37 @@ def test_a_bad_call_leaves_nothing_behind():
         with pytest.raises(errors.TapeError):
             attention(q, K, V, mask)
     assert len(trace) == count
+
+
+# ---- positions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_interleaved", [False, True])
+def test_products_of_turned_elements_depend_on_the_difference_of_positions(is_interleaved):
+    q, k = normal(6), normal(6)
+    turned = [
+        [nn.rotary_embedding(x[None], [p], interleaved=is_interleaved)[0] for x, p in ((q, a), (k, b))]
+        for a, b in ((2, 5), (9, 12), (-1, 2), (1000, 1003))
+    ]
+    products = [a @ b for a, b in turned]
+    assert_close(np.array(products), np.full(4, products[0]), 1e-10)
+
+
+def test_far_positions_of_float32_are_as_exact_as_near_ones():
+    x = np.ones((1, 4), np.float32)
+    found = nn.rotary_embedding(x, [1e6 + 1])
+    assert found.dtype == np.float32
+    assert_close(found, nn.rotary_embedding(x.astype(np.float64), [1e6 + 1]), 1e-6)
+
+
+def test_wrong_arguments_of_rotary_embedding():
+    for call, error, words in [
+        (lambda: nn.rotary_embedding(np.ones((2, 3))), errors.ShapeError, r"\[2, 3\]. It must be"),
+        (lambda: nn.rotary_embedding(np.ones(4)), errors.ShapeError, r"\[4\]. It must be"),
+        (lambda: nn.rotary_embedding(np.ones((2, 4)), np.arange(3)), errors.ShapeError, "positions have"),
+        (lambda: nn.rotary_embedding(np.ones((2, 4)), np.ones((3, 2))), errors.ShapeError, "positions have"),
+        (lambda: nn.rotary_embedding(np.ones((2, 4)), base=0.0), errors.OptionError, "base=0.0"),
+        (lambda: nn.rotary_embedding(np.ones((2, 4), int)), errors.DTypeError, "must be real floats"),
+    ]:
+        with pytest.raises(error, match=words):
+            call()

@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import errors, nn
+from tests import naive_layers
 from tests.oracles import assert_close, inner, pytorch, uniform
 from tests.tiers import grid
 
@@ -58,6 +59,26 @@ LAYERS = {
         lambda **o: nn.ConvTranspose2d(4, 2, 2, stride=2, groups=2, **o),
         lambda t: t.nn.ConvTranspose2d(4, 2, 2, stride=2, groups=2),
         [(N, 4, 3, 2)],
+    ),
+    "conv1d circular": (
+        lambda **o: nn.Conv1d(2, 3, 4, padding="same", padding_mode="circular", **o),
+        lambda t: t.nn.Conv1d(2, 3, 4, padding="same", padding_mode="circular"),
+        [(N, 2, 9)],
+    ),
+    "conv2d reflect": (
+        lambda **o: nn.Conv2d(2, 3, 3, 2, (2, 1), padding_mode="reflect", **o),
+        lambda t: t.nn.Conv2d(2, 3, 3, 2, (2, 1), padding_mode="reflect"),
+        [(N, 2, 5, 4)],
+    ),
+    "conv2d replicate": (
+        lambda **o: nn.Conv2d(2, 2, 3, padding=1, groups=2, padding_mode="replicate", **o),
+        lambda t: t.nn.Conv2d(2, 2, 3, padding=1, groups=2, padding_mode="replicate"),
+        [(N, 2, 4, 3)],
+    ),
+    "conv3d replicate": (
+        lambda **o: nn.Conv3d(1, 2, 2, padding=1, padding_mode="replicate", **o),
+        lambda t: t.nn.Conv3d(1, 2, 2, padding=1, padding_mode="replicate"),
+        [(1, 1, 2, 3, 2)],
     ),
     "conv_transpose3d": (
         lambda **o: nn.ConvTranspose3d(1, 2, 2, **o),
@@ -261,10 +282,13 @@ def test_forward_and_reverse_mode_agree(name):
 # ---- cache ---------------------------------------------------------------------------------------
 
 
-@grid(pieces=[(1, 1, 1, 1, 1), (3, 1, 1), (2, 3)], front=[(), (2,), (2, 3)], is_compiled=[False, True])
-def test_attention_with_a_cache_is_causal_attention(pieces, front, is_compiled):
+@grid(
+    pieces=[(1, 1, 1, 1, 1), (3, 1, 1), (2, 3)], front=[(), (2,), (2, 3)], rotary_base=[None, 50.0],
+    is_compiled=[False, True],
+)  # fmt: skip
+def test_attention_with_a_cache_is_causal_attention(pieces, front, rotary_base, is_compiled):
     rng = np.random.default_rng(1)
-    layer = nn.TransformerBlock(6, 3, 8, rng=rng, dtype=np.float64)
+    layer = nn.TransformerBlock(6, 3, 8, rng=rng, rotary_base=rotary_base, dtype=np.float64)
     x = rng.normal(size=(*front, 5, 6))
     whole = layer(x, is_causal=True)
 
@@ -280,6 +304,33 @@ def test_attention_with_a_cache_is_causal_attention(pieces, front, is_compiled):
     assert cache.length == 5
     if is_compiled:
         assert len(run.programs) == len(set(pieces))
+
+
+def test_rotary_attention_is_that_of_turned_queries_and_keys():
+    rng = np.random.default_rng(2)
+    layer = nn.MultiHeadAttention(8, 2, rng=rng, rotary_base=30.0, dtype=np.float64)
+    query, key = rng.normal(size=(3, 5, 8)), rng.normal(size=(3, 7, 8))
+    parts = [
+        np.split(x @ w.T, 2, axis=-1)
+        for x, w in zip((query, key, key), np.split(layer.in_proj_weight, 3), strict=True)
+    ]
+    heads = [
+        nn.scaled_dot_product_attention(
+            naive_layers.rotary_embedding(q, base=30.0), naive_layers.rotary_embedding(k, base=30.0), v
+        )
+        for q, k, v in zip(*parts, strict=True)
+    ]
+    assert_close(layer(query, key), layer.out_proj(np.concatenate(heads, axis=-1)), 1e-12)
+
+
+def test_rotary_attention_depends_on_distances_alone():
+    """A sequence after others, which it may not see, is attended to as one that begins."""
+    rng = np.random.default_rng(3)
+    layer = nn.MultiHeadAttention(8, 2, rng=rng, rotary_base=1e4, dtype=np.float64)
+    x = rng.normal(size=(4, 8))
+    behind = np.concatenate([rng.normal(size=(6, 8)), x])
+    is_own = (np.arange(10)[:, None] < 6) == (np.arange(10)[None, :] < 6)
+    assert_close(layer(behind, attn_mask=is_own, is_causal=True)[6:], layer(x, is_causal=True), 1e-12)
 
 
 def test_derivatives_flow_through_a_cache():
@@ -358,6 +409,8 @@ def test_errors_inside_of_a_sequential_name_the_layer_and_its_number():
         (lambda: nn.Linear(3, 2, rng=RNG, dtype=int), "Linear: dtype="),
         (lambda: nn.Embedding(3, 2, 3, rng=RNG), "Embedding: padding_idx=3"),
         (lambda: nn.Conv2d(3, 4, 3, groups=2, rng=RNG), "Conv2d: 3 and 4 channels"),
+        (lambda: nn.Conv1d(3, 4, 3, padding_mode="wrap", rng=RNG), "Conv1d: padding_mode='wrap'"),
+        (lambda: nn.MultiHeadAttention(6, 2, rotary_base=1e4, rng=RNG), "MultiHeadAttention: rotary_base="),
         (lambda: nn.GroupNorm(2, 3), "GroupNorm: 3 channels"),
         (lambda: nn.LayerNorm(()), "LayerNorm: normalized_shape="),
         (lambda: nn.BatchNorm(3, momentum=2.0), "BatchNorm: momentum=2.0"),

@@ -268,13 +268,14 @@ def test_models_print_with_shapes_and_without_numbers():
 
 
 @FORMS
+@pytest.mark.parametrize("momentum", [0.1, None])
 @pytest.mark.parametrize("shape", [(5, 3), (4, 3, 2), (2, 3, 3, 2)])
-def test_batch_statistics_are_those_of_torch(shape, is_compiled):
+def test_batch_statistics_are_those_of_torch(shape, momentum, is_compiled):
     torch = pytorch()
     theirs = {2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d}[len(shape)](
-        3
+        3, momentum=momentum
     ).double()
-    layer = nn.BatchNorm(3, dtype=np.float64)
+    layer = nn.BatchNorm(3, momentum=momentum, dtype=np.float64)
     rng = np.random.default_rng(0)
     with torch.no_grad():
         theirs.weight += torch.tensor(rng.normal(size=3))
@@ -304,6 +305,19 @@ def test_batch_statistics_are_those_of_torch(shape, is_compiled):
     y, after = layer(x, state)
     assert after is state
     assert_close(y, theirs(torch.tensor(x)).detach().numpy(), 1e-10)
+
+
+def test_without_momentum_statistics_are_the_average_over_batches():
+    layer = nn.BatchNorm(2, momentum=None)
+    batches = np.random.default_rng(0).normal(3.0, 2.0, size=(6, 4, 2)).astype(np.float32)
+    state = layer.init_state()
+    run = tape.compile(lambda layer, x, state: layer(x, state, train=True)[1])
+    for x in batches:
+        state = run(layer, x, state)
+    assert state.running_mean.dtype == np.float32
+    assert_close(state.running_mean, batches.mean(axis=(0, 1)), 1e-6)
+    assert_close(state.running_var, batches.var(axis=1, ddof=1).mean(axis=0), 1e-5)
+    assert len(run.programs) == 1
 
 
 def test_no_derivative_flows_into_the_state():

@@ -61,6 +61,47 @@ def test_a_norm_that_is_not_finite_is_reported(how, bad):
     np.testing.assert_allclose(clip(fine)[1], np.sqrt(5))
 
 
+def test_each_example_is_clipped_by_its_own_norm():
+    def loss(params, x):
+        return np.sum(np.tanh(x @ params["w"]) ** 2) + np.sum(params["b"]) * x[0]
+
+    def clipped(params, x):
+        return optim.clip_by_global_norm(tape.grad(loss)(params, x), 0.5)
+
+    params = {"w": np.random.default_rng(0).normal(size=(3, 2)), "b": np.ones(2, np.float32)}
+    x = np.random.default_rng(1).normal(size=(5, 3)) * np.array([1e-3, 1, 1, 10, 0])[:, None]
+    expected = [clipped(params, row) for row in x]
+    mapped = tape.vmap(clipped, in_axes=(None, 0))
+    nested = lambda params, x: tape.vmap(mapped, in_axes=(None, 0))(params, x[None])  # noqa: E731
+    for run in (mapped, tape.compile(mapped), nested, tape.compile(nested)):
+        for _ in range(2):
+            grads, norms = run(params, x)
+        assert grads["b"].dtype == np.float32
+        for k, (one, norm) in enumerate(expected):
+            np.testing.assert_allclose(norms.reshape(5)[k], norm, rtol=1e-12)
+            for name, leaf in one.items():
+                np.testing.assert_allclose(grads[name].reshape(5, *leaf.shape)[k], leaf, rtol=1e-6)
+    x = x[:4]
+    by_params = tape.jacobian(lambda w: mapped({**params, "w": w}, x)[0]["w"])(params["w"])
+    rows = [
+        tape.jacobian(lambda w, row=row: clipped({**params, "w": w}, row)[0]["w"])(params["w"]) for row in x
+    ]
+    np.testing.assert_allclose(by_params, np.stack(rows), rtol=1e-9, atol=1e-12)
+    x = np.concatenate([x, np.zeros((1, 3))])
+    total = tape.scan(lambda c, row: (c + mapped(params, row[None])[1][0], None), 0.0, x)[0]
+    np.testing.assert_allclose(total, sum(norm for _, norm in expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+def test_one_example_that_is_not_finite_is_reported(how):
+    clip = how(tape.vmap(lambda g: optim.clip_by_global_norm({"w": g}, 1.0)))
+    fine = np.ones((3, 2))
+    clip(fine)
+    with pytest.raises(errors.NonFiniteError, match="the norm of the gradients is"):
+        clip(np.array([[1.0, 2.0], [np.nan, 0.0], [1.0, 1.0]]))
+    np.testing.assert_allclose(clip(fine)[1], np.sqrt(2))
+
+
 def test_zero():
     clipped, norm = optim.clip_by_global_norm([np.zeros(2)], 0.0)
     np.testing.assert_array_equal(clipped[0], 0)

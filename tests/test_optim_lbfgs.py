@@ -72,6 +72,17 @@ def test_a_bracket_that_no_number_lies_in_ends_the_search():
     assert evaluations < 10**3
 
 
+def test_a_bracket_without_length_ends_the_search():
+    """Where rounding hides every fall, with no tolerance to stop at."""
+    x = np.array([1.0])
+    optimizer = optim.LBFGS(x, max_iter=30, max_eval=500, tolerance_change=0, line_search_fn="strong_wolfe")
+    for _ in range(3):
+        optimizer.step(lambda x: (1e3 + (x[0] - 2) ** 2 * 1e-12, 2e-5 * (x - 2)))
+    assert np.isfinite(x).all()
+    still = optim.LBFGS(np.ones(2), lr=0.0, line_search_fn="strong_wolfe")
+    assert still.step(lambda w: (np.sum(w**2), 2 * w)) == 2.0
+
+
 def test_strides_mixed_dtypes_and_frozen_leaves():
     x, y, z = np.zeros((3, 4))[:, ::2], np.zeros(2, np.float16), np.ones(1)
     optimizer = optim.LBFGS([x, y, z], lr=0.5, frozen=[False, False, True])

@@ -289,6 +289,62 @@ def test_training_with_donated_parameters_and_dropout():
     assert same_state(a, b)
 
 
+def test_a_step_returns_the_generator_that_it_was_given():
+    """State, parameters and generator go round; the numbers are fresh in each step."""
+    rule = tape.optim.adam(lr=0.1)
+
+    def step(state, params, rng):
+        noise = rng.normal(size=3)
+        gradient = tape.grad(lambda w: np.sum((w - noise) ** 2))(params["w"])
+        state, params = rule.update({"w": gradient}, state, params)
+        return state, params, rng, noise
+
+    compiled = tape.compile(step)
+    params = {"w": np.zeros(3)}
+    state, rng, drawn = rule.init(params), default_rng(1), []
+    expected = rule.init(params), params, default_rng(1)
+    given = rng
+    for _ in range(4):
+        state, params, rng, noise = compiled(state, params, rng)
+        *expected, plain = step(*expected)
+        alike((params, noise), (expected[1], plain))
+        assert rng is given
+        assert same_state(rng, expected[2])
+        drawn.append(noise)
+    assert len(np.unique(drawn)) == 12
+    assert len(compiled.programs) == 1
+    other = default_rng(5)
+    assert compiled(state, params, other)[2] is other  # the same program, and another generator
+    assert len(compiled.programs) == 1
+
+
+def test_generators_are_returned_from_anywhere_in_a_tree():
+    closed, a, b = default_rng(0), default_rng(1), default_rng(2)
+
+    def f(x, pair, is_swapped):
+        first, second = pair["a"], pair["b"]
+        if is_swapped:
+            first, second = second, first
+        y = x + first.normal()
+        if y > 1e3:
+            return {"y": y}
+        return {"y": y, "pair": [first, second], "closed": (closed, closed)}
+
+    compiled = tape.compile(f)
+    plain = {"a": default_rng(1), "b": default_rng(2)}
+    for x, is_swapped in ((0.0, False), (1.0, True), (2e3, True), (0.5, False), (0.5, True)):
+        found, expected = compiled(x, {"a": a, "b": b}, is_swapped), f(x, plain, is_swapped)
+        assert found["y"] == expected["y"]
+        if x < 1e3:
+            order = [b, a] if is_swapped else [a, b]
+            assert all(one is other for one, other in zip(found["pair"], order, strict=True))
+            assert all(one is closed for one in found["closed"])
+    assert same_state(a, plain["a"])
+    assert same_state(b, plain["b"])
+    untouched = tape.compile(lambda x, rng: (2 * x, rng))
+    assert [untouched(1.0, one)[1] for one in (a, b, a)] == [a, b, a]
+
+
 def test_reports_of_a_program_that_draws():
     rng = default_rng(0)
     compiled = tape.compile(lambda x: x * rng.normal(size=3))

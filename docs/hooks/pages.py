@@ -37,7 +37,7 @@ PAGES = {
 PROJECT = {"CONTRIBUTING.md": "Contributing", "CHANGELOG.md": "Changes", "SECURITY.md": "Security"}
 DRAWN = (
     "digits", "rosenbrock", "tanh_derivatives", "gaussian_process", "path_smoothing", "orbit", "taylor_sin",
-    "kalman", "heat_source", "newton", "diamond", "gaussian",
+    "kalman", "heat_source", "newton", "diamond", "gaussian", "spiral", "matrix_factorisation",
 )  # fmt: skip
 """Examples that take few seconds."""
 

@@ -11,7 +11,7 @@ from tape.distributed._map import map
 from tape.distributed._parallel import DataParallel, data_parallel
 from tape.distributed._sharded import ShardedOptimizer
 from tape.distributed._shards import batches, shard
-from tape.distributed._world import barrier, is_root, rank, size
+from tape.distributed._world import barrier, is_root, rank, size, time_limit
 
 __all__ = [
     "DataParallel",
@@ -29,4 +29,5 @@ __all__ = [
     "rank",
     "shard",
     "size",
+    "time_limit",
 ]

@@ -3,7 +3,9 @@
 A rank that fails tells all others, which raise `RankError` where they wait for it, save what they have, and
 say when they are done; then the rank that failed ends the run. A rank that does not answer is busy, and is
 ended with it after `PATIENCE` seconds. A rank that just ends tells its successor, so that at least one
-notices where others wait for it. A rank that is killed says nothing: the launcher ends the others.
+notices where others wait for it. A rank that is killed says nothing: the launcher ends the others. A rank
+that hangs says nothing either: with a time limit, one that has waited for it for so long asks all others
+whether they wait as well, and fails in place of those that do not answer.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ _GRACE = 2.0
 _LONGEST = 600.0
 """Seconds that the others may take to save what they have."""
 
-_FAILED, _SEEN, _DONE, _ENDED = range(1, 5)
+_ANSWERING = 2.0
+"""Seconds that a rank has for the answer that it waits as well."""
+
+_FAILED, _SEEN, _DONE, _ENDED, _ASKED, _WAITING = range(1, 7)
 
 
 class Failures:
@@ -40,14 +45,18 @@ class Failures:
     ----------
     in_step : BaseException or None
         The error that has ended a step, on this rank or another: the state is as it was before the step.
+    limit : float or None
+        Seconds that this rank waits for the others; None if it waits for as long as they need.
     """
 
     def __init__(self, comm: Any) -> None:
         self.in_step: BaseException | None = None
+        self.limit: float | None = None
         self._own: BaseException | None = None
         self._of_other: BaseException | None = None
         self._culprit = -1
         self._on_all: BaseException | None = None
+        self._silent: set[int] = set()
         self._answers: dict[int, int] = {}
         self._predecessor_ended: float | None = None
         self._requests: list[Any] = []
@@ -84,17 +93,33 @@ class Failures:
         self._on_all = error
         return error
 
-    def listen(self, doing: str) -> None:
+    def listen(self, doing: str, waited: float = 0.0) -> None:
         """Raise RankError if another rank has failed, or will not come any more.
 
         Parameters
         ----------
         doing : str
             The operation for which this rank waits, for the message.
+        waited : float
+            For how many seconds it has waited.
         """
-        comm = self._comm
-        if comm is None:
+        if self._comm is None:
             return
+        self._hear()
+        self._note_end()
+        if self._predecessor_ended is not None and time.monotonic() - self._predecessor_ended > _GRACE:
+            error = errors.RankError(
+                f"rank {(self._rank - 1) % self._size} has ended, while rank {self._rank} waits for it in "
+                f"{doing}. Do the same number of steps on all ranks"
+            )
+            self.fail(error)
+            raise error
+        if self.limit is not None and waited > self.limit:
+            self._give_up(doing, self.limit, {rank for rank in range(self._size) if rank != self._rank})
+
+    def _hear(self) -> None:
+        """Raise RankError if another rank has failed, and answer those that ask whether this one waits."""
+        comm = self._comm
         if comm.iprobe(tag=_FAILED):
             status = sys.modules["mpi4py.MPI"].Status()
             text = comm.recv(tag=_FAILED, status=status)
@@ -102,12 +127,34 @@ class Failures:
             self._requests.append(comm.isend(None, self._culprit, _SEEN))
             self._of_other = errors.RankError(f"rank {self._culprit} failed: {text}")
             raise self._of_other
-        self._note_end()
-        if self._predecessor_ended is not None and time.monotonic() - self._predecessor_ended > _GRACE:
+        for source in self._received(_ASKED):
+            self._requests.append(comm.isend(None, source, _WAITING))
+
+    def _received(self, tag: int) -> list[int]:
+        """Receive all messages of a kind, and return who has sent them."""
+        status, sources = sys.modules["mpi4py.MPI"].Status(), []
+        while self._comm.iprobe(tag=tag, status=status):
+            sources.append(status.Get_source())
+            self._comm.recv(source=sources[-1], tag=tag)
+        return sources
+
+    def _give_up(self, doing: str, limit: float, others: set[int]) -> None:
+        """Raise RankError if some ranks do not wait as this one does: they hang, or are too slow."""
+        silent = set(others)
+        self._received(_WAITING)  # answers to earlier questions
+        self._requests += [self._comm.isend(None, rank, _ASKED) for rank in silent]
+        start = time.monotonic()
+        while silent and time.monotonic() - start < _ANSWERING:
+            self._hear()
+            silent -= set(self._received(_WAITING))
+            time.sleep(0.001)
+        if silent:  # otherwise what they wait for is on its way
+            which = f"rank{'s' if len(silent) > 1 else ''} {', '.join(map(str, sorted(silent)[:8]))}"
             error = errors.RankError(
-                f"rank {(self._rank - 1) % self._size} has ended, while rank {self._rank} waits for it in "
-                f"{doing}. Do the same number of steps on all ranks"
+                f"{which} did not come to {doing} within {limit:g} seconds, for which rank {self._rank} has "
+                "waited. Find out where it hangs, or give more time by tape.distributed.time_limit"
             )
+            self._silent = silent
             self.fail(error)
             raise error
 
@@ -139,11 +186,14 @@ class Failures:
 
     def _at_exit(self) -> None:
         """End together: all well, or all together by the rank that failed."""
+        if self._own is None and self._of_other is None:
+            try:
+                self._wait_for_predecessor()
+            except errors.RankError as error:
+                print(f"rank {self._rank} of {self._size} stops: {error}", file=sys.stderr, flush=True)
         if self._own is not None:
             self._collect()
             self._abort()
-        if self._of_other is None:
-            self._wait_for_predecessor()
         if self._of_other is not None:
             self._requests.append(self._comm.isend(None, self._culprit, _DONE))
             self._abort(after=_LONGEST)
@@ -151,12 +201,14 @@ class Failures:
     def _collect(self) -> None:
         """Wait until all other ranks are done, or have not answered for too long."""
         start = time.monotonic()
-        others = {rank for rank in range(self._size) if rank != self._rank}
+        others = {rank for rank in range(self._size) if rank != self._rank} - self._silent
         status = sys.modules["mpi4py.MPI"].Status()
         while True:
             while self._comm.iprobe(status=status):
                 source, tag = status.Get_source(), status.Get_tag()
                 self._comm.recv(source=source, tag=tag)
+                if tag in (_ASKED, _WAITING):
+                    continue
                 # One that has failed itself does not wait for this one
                 self._answers[source] = max(self._answers.get(source, 0), _DONE if tag == _FAILED else tag)
             waited = time.monotonic() - start
@@ -169,14 +221,12 @@ class Failures:
     def _wait_for_predecessor(self) -> None:
         """Wait for the end of another rank, so that one that fails until then is heard."""
         self._requests.append(self._comm.isend(None, (self._rank + 1) % self._size, _ENDED))
+        start = time.monotonic()
         while self._predecessor_ended is None:
-            if self._comm.iprobe(tag=_FAILED):
-                try:
-                    self.listen("the end")
-                except errors.RankError as error:
-                    print(f"rank {self._rank} of {self._size} stops: {error}", file=sys.stderr, flush=True)
-                    return
+            self._hear()
             self._note_end()
+            if self.limit is not None and time.monotonic() - start > self.limit:
+                self._give_up("the end", self.limit, {(self._rank - 1) % self._size})
             time.sleep(0.001)
 
     def _abort(self, after: float = 0.0) -> None:

@@ -13,6 +13,8 @@ import functools
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
 """Variables in which launchers give the number of ranks."""
 _RANKS = ("PMIX_RANK", "PMI_RANK")
 """Variables that launchers set which do not give the number."""
+
+_TIMEOUT = "TAPE_RANK_TIMEOUT"
+"""The variable with the time limit of a whole run."""
 
 KINDS = ("step", "broadcast", "gather", "mean", "barrier", "update", "check_same")
 """The collective operations."""
@@ -52,6 +57,8 @@ class World:
         self.byte: Any = None if comm is None else mpi.BYTE
         self.in_place: Any = None if comm is None else mpi.IN_PLACE
         self.failures = Failures(comm if self.size > 1 else None)
+        if _TIMEOUT in os.environ:
+            self.failures.limit = _limit(_TIMEOUT, os.environ[_TIMEOUT])
 
     def enter(self, kind: str, digest: int = 0, check: int = 0, weight: float = 0.0) -> np.ndarray:
         """Wait for all ranks to begin the same operation, and return what each of them says.
@@ -103,8 +110,20 @@ class World:
             spins += 1
             if spins % _SPINS:
                 continue
-            self.failures.listen(kind)
-            time.sleep(0.0002 if time.perf_counter() - start > _SPINNING_TIME else 0)
+            waited = time.perf_counter() - start
+            self.failures.listen(kind, waited)
+            time.sleep(0.0002 if waited > _SPINNING_TIME else 0)
+
+
+def _limit(name: str, seconds: Any) -> float:
+    """Return a time limit, checked."""
+    try:
+        limit = float(seconds)
+    except (TypeError, ValueError):
+        limit = 0.0
+    if not limit > 0:
+        raise errors.OptionError(f"{name} is {seconds!r}. It must be a positive number of seconds")
+    return limit
 
 
 _HEADER = np.dtype([("kind", np.int64), ("digest", np.int64), ("check", np.int64), ("weight", np.float64)])
@@ -192,3 +211,43 @@ def barrier() -> None:
     >>> tape.distributed.barrier()
     """
     world().enter("barrier")
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Let this rank wait for the others for so long only, wherever it does so within the block.
+
+    A rank that waits for longer asks which of the others wait as well. It fails in place of those that do
+    not answer, because they hang or are busy, with an error that names them, and ends the run.
+
+    Parameters
+    ----------
+    seconds : float or None
+        The limit: longer than the slowest step takes, compilation and saving included. None is no limit.
+
+    Raises
+    ------
+    OptionError
+        If it is not positive.
+    RankError
+        From the operation that waits, such as a step of `data_parallel`.
+
+    Notes
+    -----
+    The variable ``TAPE_RANK_TIMEOUT`` in the environment gives a limit for the whole run, its end included.
+    Only the beginning of an operation is limited: once all ranks are there, their numbers come at the speed
+    of the network.
+
+    Examples
+    --------
+    >>> import tape.distributed
+    >>> with tape.distributed.time_limit(60.0):
+    ...     tape.distributed.barrier()
+    """
+    limit = None if seconds is None else _limit("seconds", seconds)
+    failures = world().failures
+    before, failures.limit = failures.limit, limit
+    try:
+        yield
+    finally:
+        failures.limit = before

@@ -17,12 +17,10 @@ from tape.nn._random import dropped, mask_of
 from tape.nn.initializers import xavier_uniform
 from tape.ops.elementwise.elementary import relu
 from tape.ops.elementwise.selection import where
-from tape.ops.nn.attention import multi_head_attention, scaled_dot_product_attention
+from tape.ops.nn.attention import joined_heads, projected_heads, scaled_dot_product_attention
 from tape.ops.nn.dropout import checked_probability
 from tape.ops.nn.geometry import whole
-from tape.ops.nn.linear import linear
-from tape.ops.structure.axes import swapaxes
-from tape.ops.structure.shape import reshape
+from tape.ops.nn.rotary import rotary_embedding
 from tape.ops.structure.taking import take
 
 
@@ -60,6 +58,8 @@ class MultiHeadAttention(Described):
     rng : numpy.random.Generator
         What the weights are drawn from: `initializers.xavier_uniform` for the maps of query, key and value;
         biases are zeros.
+    rotary_base : float, optional
+        The base of a `rotary_embedding` of queries and keys, such as 10000; by default there is none.
     dtype : dtype
         That of the weights.
 
@@ -104,19 +104,26 @@ class MultiHeadAttention(Described):
     embed_dim: int = field(metadata=STATIC)
     num_heads: int = field(metadata=STATIC)
     dropout: float = field(metadata=STATIC)
+    rotary_base: float | None = field(metadata=STATIC)
     in_proj_weight: Any
     in_proj_bias: Any
     out_proj: Linear
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, *, rng: Any, bias: bool = True,
-        dtype: Any = np.float32,
+        rotary_base: float | None = None, dtype: Any = np.float32,
     ) -> None:  # fmt: skip
         name = type(self).__name__
         self.embed_dim = whole(name, "embed_dim", embed_dim, 1)
         self.num_heads = whole(name, "num_heads", num_heads, 1)
         if embed_dim % num_heads:
             raise OptionError(f"{name}: {embed_dim} elements do not split into {num_heads} heads")
+        if rotary_base is not None and (not rotary_base > 0 or embed_dim // num_heads % 2):
+            raise OptionError(
+                f"{name}: rotary_base={rotary_base} with {embed_dim // num_heads} elements in each head. It "
+                "must be positive, or None, and turns an even number of elements"
+            )
+        self.rotary_base = rotary_base
         self.dropout = checked_probability(name, dropout)
         dtype = float_dtype(name, dtype)
         self.in_proj_weight = xavier_uniform(rng, (3 * embed_dim, embed_dim), dtype=dtype)
@@ -134,12 +141,9 @@ class MultiHeadAttention(Described):
             return self._continued(query, key, value, attn_mask, rng, cache)
         key = query if key is None else key
         value = key if value is None else value
+        q, k, v = self._heads(query, key, value)
         kept = self._kept_weights(rng, (*np.shape(query)[:-1], np.shape(key)[-2]))
-        return multi_head_attention(
-            query, key, value, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight,
-            self.out_proj.bias, attn_mask, 0.0 if kept is None else self.dropout, is_causal,
-            dropout_mask=kept,
-        )  # fmt: skip
+        return self._attended(q, k, v, attn_mask, is_causal, kept)
 
     def init_cache(self, capacity: int, batch: int | tuple[int, ...] = ()) -> KeyValueCache:
         """Return an empty cache.
@@ -185,22 +189,30 @@ class MultiHeadAttention(Described):
                 f"{title(self)}: {int(cache.length)} elements in the cache and {length} more exceed its "
                 f"capacity of {capacity}. Make a larger one"
             )
-        projected = linear(x, self.in_proj_weight, self.in_proj_bias)
-        heads = reshape(projected, (*front, length, 3 * self.num_heads, self.embed_dim // self.num_heads))
-        heads = swapaxes(heads, -2, -3)
-        query, new_key, new_value = (
-            heads[..., k * self.num_heads : (k + 1) * self.num_heads, :, :] for k in range(3)
-        )
+        query, new_key, new_value = self._heads(x, x, x, cache.length + np.arange(length))
         places = np.arange(capacity) - cache.length
         keys = _written(cache.key, new_key, places)
         values = _written(cache.value, new_value, places)
         mask = places[None, :] <= np.arange(length)[:, None]
         kept = self._kept_weights(rng, (*front, length, capacity))
-        out = scaled_dot_product_attention(
-            query, keys, values, mask, 0.0 if kept is None else self.dropout, dropout_mask=kept
+        out = self._attended(query, keys, values, mask, False, kept)
+        return out, KeyValueCache(keys, values, cache.length + length)
+
+    def _heads(self, query: Any, key: Any, value: Any, positions: Any = None) -> list[Any]:
+        """Return query, key and value of all heads, the first two turned by their positions."""
+        name = type(self).__name__
+        q, k, v = projected_heads(
+            name, query, key, value, self.num_heads, self.in_proj_weight, self.in_proj_bias
         )
-        joined = reshape(swapaxes(out, -2, -3), (*front, length, self.embed_dim))
-        return self.out_proj(joined), KeyValueCache(keys, values, cache.length + length)
+        if self.rotary_base is not None:
+            q, k = (rotary_embedding(x, positions, self.rotary_base) for x in (q, k))
+        return [q, k, v]
+
+    def _attended(self, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, kept: Any) -> Any:
+        out = scaled_dot_product_attention(
+            query, key, value, mask, 0.0 if kept is None else self.dropout, is_causal, dropout_mask=kept
+        )
+        return self.out_proj(joined_heads(out))
 
 
 def _written(old: Any, new: Any, places: Any) -> Any:
@@ -234,7 +246,7 @@ class TransformerBlock(Described):
         As ``eps`` of `LayerNorm`.
     norm_first : bool
         Whether normalisation comes before attention and linear layers, and not after the sums.
-    bias, rng, dtype
+    bias, rng, rotary_base, dtype
         As for `MultiHeadAttention`.
 
     Attributes
@@ -278,13 +290,15 @@ class TransformerBlock(Described):
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
         activation: Callable[..., Any] = relu, layer_norm_eps: float = 1e-5, norm_first: bool = False, *,
-        rng: Any, bias: bool = True, dtype: Any = np.float32,
+        rng: Any, bias: bool = True, rotary_base: float | None = None, dtype: Any = np.float32,
     ) -> None:  # fmt: skip
         whole("TransformerBlock", "dim_feedforward", dim_feedforward, 1)
         self.dropout = checked_probability("TransformerBlock", dropout)
         self.activation = activation
         self.norm_first = norm_first
-        self.self_attn = MultiHeadAttention(d_model, nhead, dropout, rng=rng, bias=bias, dtype=dtype)
+        self.self_attn = MultiHeadAttention(
+            d_model, nhead, dropout, rng=rng, bias=bias, rotary_base=rotary_base, dtype=dtype
+        )
         self.linear1 = Linear(d_model, dim_feedforward, rng=rng, bias=bias, dtype=dtype)
         self.linear2 = Linear(dim_feedforward, d_model, rng=rng, bias=bias, dtype=dtype)
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)

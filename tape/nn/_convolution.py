@@ -13,6 +13,7 @@ from tape.nn._layer import STATIC, Described, check_length, float_dtype
 from tape.nn.initializers import uniform
 from tape.ops.nn import convolution, pooling
 from tape.ops.nn.geometry import per_axis, whole
+from tape.ops.structure.padding import pad
 
 Ints = int | tuple[int, ...]
 
@@ -57,19 +58,44 @@ class _Convolution(Described):
         self.bias = uniform(rng, (out_channels,), -bound, bound, dtype) if bias else None
 
 
+_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+"""PyTorch's names of paddings, and NumPy's."""
+
+
+@dataclass(init=False, eq=False, repr=False)
 class _Plain(_Convolution):
+    padding_mode: str = field(metadata=STATIC)
+
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Ints, stride: Ints = 1, padding: Any = 0,
-        dilation: Ints = 1, groups: int = 1, *, rng: Any, bias: bool = True, dtype: Any = np.float32,
+        dilation: Ints = 1, groups: int = 1, *, rng: Any, bias: bool = True, padding_mode: str = "zeros",
+        dtype: Any = np.float32,
     ) -> None:  # fmt: skip
         self._build(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, rng, dtype
         )
+        if padding_mode not in _MODES:
+            raise OptionError(
+                f"{type(self).__name__}: padding_mode={padding_mode!r}. It must be one of {', '.join(_MODES)}"
+            )
+        self.padding_mode = padding_mode
 
     def __call__(self, x: Any) -> Any:
         check_length(self, x, -self.rank - 1, self.in_channels)
         convolve = getattr(convolution, f"conv{self.rank}d")
-        return convolve(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = self._padded(x), 0
+        return convolve(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def _padded(self, x: Any) -> Any:
+        """Return an argument with elements of its own around it."""
+        name = type(self).__name__
+        stride = per_axis(name, "stride", self.stride, self.rank, 1)
+        dilation = per_axis(name, "dilation", self.dilation, self.rank, 1)
+        widths = convolution.padding_widths(name, self.padding, self.kernel_size, stride, dilation)
+        fronts = np.ndim(x) - self.rank
+        return pad(x, ((0, 0),) * fronts + widths, _MODES[self.padding_mode])
 
 
 class Conv1d(_Plain):
@@ -99,6 +125,8 @@ class Conv2d(_Plain):
         As for `conv2d`.
     bias : bool
         Whether a bias is added.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        What stands in the padding: zeros, the mirror image, the element at the edge, or the other end.
     rng : numpy.random.Generator
         What the weights are drawn from: uniformly within ``1 / sqrt(fan_in)``, as in PyTorch.
     dtype : dtype

@@ -225,8 +225,8 @@ class BatchNorm(Described):
         The number of channels: the length of axis 1.
     eps, dtype
         As for `LayerNorm`.
-    momentum : float
-        The share by which the state moves, from 0 to 1.
+    momentum : float or None
+        The share by which the state moves, from 0 to 1. With None the state is the average over all batches.
     affine : bool
         Whether there are a weight and a bias.
 
@@ -261,19 +261,19 @@ class BatchNorm(Described):
 
     num_features: int = field(metadata=STATIC)
     eps: float = field(metadata=STATIC)
-    momentum: float = field(metadata=STATIC)
+    momentum: float | None = field(metadata=STATIC)
     dtype: np.dtype[Any] = field(metadata=STATIC)
     weight: Any
     bias: Any
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, *,
-        dtype: Any = np.float32,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        *, dtype: Any = np.float32,
     ) -> None:  # fmt: skip
         self.num_features = whole("BatchNorm", "num_features", num_features, 1)
         self.eps = eps
-        if not 0 <= momentum <= 1:
-            raise OptionError(f"BatchNorm: momentum={momentum}. It must be within 0 and 1")
+        if momentum is not None and not 0 <= momentum <= 1:
+            raise OptionError(f"BatchNorm: momentum={momentum}. It must be within 0 and 1, or None")
         self.momentum = momentum
         self.dtype = float_dtype("BatchNorm", dtype)
         self.weight = np.ones(num_features, self.dtype) if affine else None
@@ -297,11 +297,19 @@ class BatchNorm(Described):
             )
             return out, state
         out = batch_norm(x, None, None, self.weight, self.bias, True, self.eps)
-        mean, variance = batch_norm_statistics(
-            stop_gradient(x), state.running_mean, state.running_var, self.momentum
-        )
+        count = state.num_batches_tracked + 1
+        mean, variance = self._moved(stop_gradient(x), state, count)
         return out, BatchStatistics(
             stop_gradient(mean).astype(self.dtype),  # whatever the dtype of x
             stop_gradient(variance).astype(self.dtype),
-            state.num_batches_tracked + 1,
+            count,
         )
+
+    def _moved(self, x: Any, state: BatchStatistics, count: Any) -> tuple[Any, Any]:
+        """Return running mean and variance after a batch, the one of this number."""
+        mean, variance = state.running_mean, state.running_var
+        if self.momentum is not None:
+            return batch_norm_statistics(x, mean, variance, self.momentum)
+        new_mean, new_variance = batch_norm_statistics(x, mean, variance, 1.0)
+        share = 1.0 / count
+        return mean + share * (new_mean - mean), variance + share * (new_variance - variance)

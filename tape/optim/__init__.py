@@ -14,6 +14,7 @@ from tape.optim._averages import ema, polyak
 from tape.optim._clipping import clip_by_global_norm, clip_by_value
 from tape.optim._descent import SGD, Lion, lion, sgd
 from tape.optim._lbfgs import LBFGS
+from tape.optim._lbfgs_rule import lbfgs
 from tape.optim._muon import Muon, muon
 from tape.optim._rule import Rule, State
 
@@ -41,6 +42,7 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_value",
     "ema",
+    "lbfgs",
     "lion",
     "muon",
     "nadam",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.core.node import batch_below, traced
 from tape.optim import _checks
 
 
@@ -61,11 +62,14 @@ def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
     ------
     NonFiniteError
         If the norm is NaN or infinite, where every scaled gradient would be NaN or zero; in compiled
-        functions and loops too.
-    ConversionError
-        Inside `tape.vmap`, where one example cannot raise: there scale by ``np.where``.
+        functions and loops too. Inside `tape.vmap`, if that of any example is.
     OptionError
         If ``max_norm`` is out of range.
+
+    Notes
+    -----
+    Inside `tape.vmap` the gradients of each example are scaled by a factor of their own, as differentially
+    private training does.
 
     Examples
     --------
@@ -83,10 +87,20 @@ def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
         for leaf in leaves
     ]
     norm = np.sqrt(sum(np.sum(leaf * leaf) for leaf in wide))
-    if not np.isfinite(norm):
-        raise errors.NonFiniteError(
-            f"the norm of the gradients is {norm}. Skip the step, or find the cause with tape.find_nonfinite"
-        )
+    _check_finite(norm)
     is_above = norm > max_norm
     factor = np.where(is_above, max_norm / np.where(is_above, norm, 1.0), 1.0)
     return tree.map(lambda g: g * factor.astype(g.dtype), grads), norm
+
+
+def _check_finite(norm: Any) -> None:
+    """Raise if a norm, or that of any example of a batch, is not finite."""
+    if batch_below(norm) is None:
+        is_finite = np.isfinite(norm)
+    else:  # no example can raise alone
+        norm = traced(norm)
+        is_finite = np.all(np.isfinite(norm))
+    if not is_finite:
+        raise errors.NonFiniteError(
+            f"the norm of the gradients is {norm}. Skip the step, or find the cause with tape.find_nonfinite"
+        )

@@ -15,7 +15,7 @@ from tape.optim._checks import Mask
 from tape.optim._held import Held
 from tape.optim._line_search import Point, strong_wolfe
 
-_LEAST_CURVATURE = 1e-10  # of a pair that is learned from
+LEAST_CURVATURE = 1e-10  # of a pair that is learned from
 
 
 class LBFGS(Held):
@@ -224,7 +224,7 @@ class LBFGS(Held):
         last_gradient, change = self._last
         turn = gradient - last_gradient
         curvature = float(turn @ change)
-        if curvature > _LEAST_CURVATURE:
+        if curvature > LEAST_CURVATURE:
             self._history = [*self._history[-self._history_size + 1 or len(self._history) :]]
             self._history.append((turn, change, 1.0 / curvature))
             self._scale = curvature / float(turn @ turn)

@@ -86,7 +86,7 @@ def _zoom(
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     while evaluations <= most:
         left, right = sorted((bracket[0].t, bracket[1].t))
-        if left == right or (right - left) * length < tolerance:  # equal once no number lies between
+        if (right - left) * length < tolerance or left == right:  # nothing is left to divide
             break
         t = _minimum(bracket[0], bracket[1], (left, right))
         margin = _MARGIN * (right - left)
@@ -113,7 +113,7 @@ def _zoom(
 def _minimum(a: Point, b: Point, bounds: tuple[float, float]) -> float:
     """Return where the cubic through two points and their slopes is least, within bounds."""
     least, most = bounds
-    if isfinite(a.loss) and isfinite(b.loss) and isfinite(a.slope) and isfinite(b.slope):
+    if a.t != b.t and isfinite(a.loss) and isfinite(b.loss) and isfinite(a.slope) and isfinite(b.slope):
         first, second = (a, b) if a.t <= b.t else (b, a)
         mean = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
         square = mean**2 - a.slope * b.slope

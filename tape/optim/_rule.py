@@ -36,7 +36,7 @@ class State:
         How many steps have been taken.
     lr : numpy.float64 or None
         The learning rate; None if the rule has a schedule.
-    scalars : dict of str to numpy.float64
+    scalars : dict of str to numpy.float64 or numpy.ndarray
         Numbers that go on from step to step.
     slots : dict of str to tree
         For each array that goes with a parameter, such as Adam's ``"mean"``, a tree like that of the
@@ -249,7 +249,7 @@ class Rule:
                 )
             before = [slots[name][i] if name in slots else None for name in part.slots]
             for name, slot in zip(part.slots, before, strict=True):
-                _check_slot(slot, name, leaf, dtype, lambda i=i: names()[i])  # type: ignore[misc]
+                check_slot(slot, name, leaf.shape, dtype, lambda i=i: names()[i])  # type: ignore[misc]
             after = part.moved(as_dtype(leaf, dtype), as_dtype(gradient, dtype), before, remembered[key])
             moved[i] = as_dtype(after[0], leaf.dtype)
             for name, array in zip(part.slots, after[1:], strict=True):
@@ -311,14 +311,14 @@ def as_dtype(number: Any, dtype: np.dtype) -> Any:
     return number if number.dtype == dtype else number.astype(dtype)
 
 
-def _check_slot(slot: Any, name: str, leaf: Any, dtype: np.dtype, of: Callable[[], str]) -> None:
-    """Check that a slot was made for this parameter: of another shape, it might be broadcast."""
+def check_slot(slot: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, of: Callable[[], str]) -> None:
+    """Check that a slot was made for a parameter: of another shape, it might be broadcast."""
     advice = "Pass the state that init of this rule made for these parameters"
     if slot is None:
         raise errors.OptionError(f"the state has no {name!r} for {of()}. {advice}")
-    if slot.shape != leaf.shape:
+    if slot.shape != shape:
         raise errors.ShapeError(
-            f"{name!r} of the state has shape {list(slot.shape)}, and {of()} {list(leaf.shape)}. {advice}"
+            f"{name!r} of the state has shape {list(slot.shape)}, and {of()} {list(shape)}. {advice}"
         )
     if slot.dtype != dtype:
         raise errors.DTypeError(

@@ -19,7 +19,7 @@ from tape.kernels.loading import NotReady, is_ready, wait, without_waiting
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
-from tape.program.drawing import Drawing
+from tape.program.drawing import Drawing, check_returned
 from tape.program.growth import Growth
 from tape.program.kinds import Kinds
 from tape.program.program import Program
@@ -303,8 +303,11 @@ class Compiled:
             return self._drawing
 
     def _recordable(self, *args: Any, **kwargs: Any) -> Any:
-        with Scope():
-            return self._f(*args, **kwargs)
+        with Scope() as scope:
+            out = self._f(*args, **kwargs)
+        for leaf in tree.leaves(out):
+            check_returned(leaf, scope)
+        return out
 
     # ---- from arguments to a program -------------------------------------------------------------
 

@@ -56,6 +56,13 @@ _argument: Callable[..., Argument] = cache(Argument)
 """The one `Argument` of its kind: they are compared by identity."""
 
 
+class Returned:
+    """Which leaves of a result are generators, by position, and which generator each of them is."""
+
+    def __init__(self, numbers: dict[int, int]) -> None:
+        self.numbers = numbers
+
+
 class Drawing:
     """A function of arguments and states, compiled; and the generators that it closes over.
 
@@ -122,10 +129,10 @@ class Drawing:
                 anew.append(missing.source)
 
     def _run(self, inner: Any, args: Any, kwargs: Any, sources: list[Source]) -> Any:
-        out, states = inner(*args, **kwargs)
+        out, states, returned = inner(*args, **kwargs)
         for source, state in zip(sources, states, strict=True):
             set_state(source.bits, state)
-        return out
+        return out if returned is None else _with_generators(out, returned, sources)
 
     def _function(self) -> Callable[..., Any]:
         """Return the function of arguments and states."""
@@ -139,14 +146,43 @@ class Drawing:
             )
             with Scope(sources, states) as scope:
                 out = f(*args, **kwargs)
-            if any(isinstance(leaf, Source) for leaf in tree.flatten(out)[0]):
-                raise errors.UnsupportedError(
-                    "a compiled function returned a generator of random numbers. The one that was passed "
-                    "in has moved on: use it"
-                )
-            return out, tuple(scope.states())
+                out, returned = _without_generators(out, sources, scope)
+            return out, tuple(scope.states()), returned
 
         return update_wrapper(run, f)
+
+
+def _without_generators(out: Any, sources: list[Source], scope: Scope) -> tuple[Any, Returned | None]:
+    """Return a result with numbers in the place of generators, and where these were."""
+    leaves, structure = tree.flatten(out)
+    numbers: dict[int, int] = {}
+    for at, leaf in enumerate(leaves):
+        if isinstance(leaf, Source):
+            check_returned(leaf, scope)
+            scope.state(leaf)  # so that one it knows nothing of is declared
+            numbers[at] = [source.bits for source in sources].index(leaf.bits)
+    if not numbers:
+        return out, None
+    return tree.unflatten(structure, [numbers.get(at, leaf) for at, leaf in enumerate(leaves)]), Returned(
+        numbers
+    )
+
+
+def _with_generators(out: Any, returned: Returned, sources: list[Source]) -> Any:
+    """Return a result with the generators, which have moved on, in their places."""
+    leaves, structure = tree.flatten(out)
+    for at, number in returned.numbers.items():
+        leaves[at] = sources[number]
+    return tree.unflatten(structure, leaves)
+
+
+def check_returned(leaf: Any, scope: Scope) -> None:
+    """Raise if a leaf of a result is a generator that was made in a scope, whose state is only there."""
+    if isinstance(leaf, Source) and leaf.home is scope:
+        raise errors.UnsupportedError(
+            "a compiled function returned a generator of random numbers that it made. Make it outside, and "
+            "pass it: that one may be returned"
+        )
 
 
 @contextmanager

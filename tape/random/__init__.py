@@ -3,8 +3,8 @@
 `Generator` has the names and signatures of `numpy.random.Generator` and, with plain parameters, its numbers.
 Where a parameter is a Var, the sample is a Var: differentiable by loc, scale, low, high, and by shapes
 through implicit reparametrisation (Figurnov, Mohamed, Mnih 2018). In a compiled function it draws anew in
-each call, and its state afterwards is that after plain Python. Under `tape.vmap` each example draws numbers
-of its own.
+each call, and its state afterwards is that after plain Python; the function may return it. Under `tape.vmap`
+each example draws numbers of its own.
 
 Examples
 --------

@@ -17,6 +17,10 @@ def self_attention(ns, x, w, b, out):
     return ns.nn.multi_head_attention(x, x, x, 2, w, b, out, is_causal=True)
 
 
+def rotary(**options):
+    return lambda ns, *args: ns.nn.rotary_embedding(*args, **options)
+
+
 QKV = (real(2, 3, 2), real(2, 4, 2), real(2, 4, 3))
 LEFT_OUT = np.array([[True, False, True, True], [False] * 4, [True] * 4])  # one query attends to no key
 
@@ -35,5 +39,9 @@ CASES = [
     Case("nn.scaled_dot_product_attention empty", attention(), real(0, 3, 2), real(0, 4, 2), real(0, 4, 1)),
     Case("nn.multi_head_attention", heads(),
          real(2, 2, 4), real(2, 3, 4), real(2, 3, 4), real(12, 4), real(12), real(4, 4), real(4)),
+    Case("nn.rotary_embedding", rotary(), real(2, 3, 4)),
+    Case("nn.rotary_embedding positions", rotary(base=50.0), real(2, 3, 4), real(2, 1)),
+    Case("nn.rotary_embedding interleaved", rotary(interleaved=True), real(3, 4), real(3)),
+    Case("nn.rotary_embedding empty", rotary(), real(2, 0, 4)),
     Case("nn.multi_head_attention self", self_attention, real(2, 3, 4), real(12, 4), real(12), real(4, 4)),
 ]  # fmt: skip

@@ -81,6 +81,7 @@ from tape.ops.nn.regression import (
     smooth_l1_loss,
 )
 from tape.ops.nn.resampling import affine_grid, grid_sample, interpolate
+from tape.ops.nn.rotary import rotary_embedding
 from tape.ops.nn.unfolding import fold, unfold
 from tape.ops.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from tape.ops.reduction.softmax import log_softmax, logsumexp, softmax
@@ -174,6 +175,7 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
+    "rotary_embedding",
     "rrelu",
     "scaled_dot_product_attention",
     "selu",

@@ -212,6 +212,18 @@ def multi_head_attention(
     array([[1., 2.]])
     """
     name = "multi_head_attention"
+    q, k, v = projected_heads(name, query, key, value, num_heads, in_proj_weight, in_proj_bias)
+    width = q.shape[-1] * num_heads
+    check_shape(name, "out_proj_weight", out_proj_weight, (width, width))
+    check_shape(name, "out_proj_bias", out_proj_bias, (width,))
+    out = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, dropout_mask=dropout_mask)
+    return linear(joined_heads(out), out_proj_weight, out_proj_bias)
+
+
+def projected_heads(
+    name: str, query: Any, key: Any, value: Any, num_heads: int, weight: Any, bias: Any
+) -> list[Any]:
+    """Return query, key and value after their linear maps, ``(..., heads, L, E / heads)``; check shapes."""
     shapes = [np.shape(x) for x in (query, key, value)]
     width = shapes[0][-1] if shapes[0] else 0
     if min(map(len, shapes)) < 2 or any(s[-1] != width for s in shapes) or shapes[1][:-1] != shapes[2][:-1]:
@@ -221,15 +233,16 @@ def multi_head_attention(
         )
     if num_heads < 1 or width % num_heads:
         raise OptionError(f"{name}: {width} elements do not split into {num_heads} heads")
-    check_shape(name, "in_proj_weight", in_proj_weight, (3 * width, width))
-    check_shape(name, "in_proj_bias", in_proj_bias, (3 * width,))
-    check_shape(name, "out_proj_weight", out_proj_weight, (width, width))
-    check_shape(name, "out_proj_bias", out_proj_bias, (width,))
-    mapped = _mapped((query, key, value), width, as_operand(in_proj_weight), in_proj_bias)
-    q, k, v = (swapaxes(reshape(x, (*x.shape[:-1], num_heads, width // num_heads)), -2, -3) for x in mapped)
-    out = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, dropout_mask=dropout_mask)
+    check_shape(name, "in_proj_weight", weight, (3 * width, width))
+    check_shape(name, "in_proj_bias", bias, (3 * width,))
+    mapped = _mapped((query, key, value), width, as_operand(weight), bias)
+    return [swapaxes(reshape(x, (*x.shape[:-1], num_heads, width // num_heads)), -2, -3) for x in mapped]
+
+
+def joined_heads(out: Any) -> Any:
+    """Return ``(..., L, E)``, given the result of all heads, ``(..., heads, L, E / heads)``."""
     out = swapaxes(out, -2, -3)
-    return linear(reshape(out, (*out.shape[:-2], width)), out_proj_weight, out_proj_bias)
+    return reshape(out, (*out.shape[:-2], out.shape[-2] * out.shape[-1]))
 
 
 def _mapped(operands: tuple[Any, Any, Any], width: int, weight: Any, bias: Any) -> list[Any]:

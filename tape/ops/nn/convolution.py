@@ -69,8 +69,8 @@ def _with_bias(out: Any, bias: Any) -> Any:
     return out if bias is None else add(out, reshape(bias, (bias.size, *(1,) * (out.ndim - 2))))
 
 
-def _paddings(name: str, padding: Any, kernel: Counts, stride: Counts, dilation: Counts) -> Paddings:
-    """Return the padding of a convolution, which may be given by name."""
+def padding_widths(name: str, padding: Any, kernel: Counts, stride: Counts, dilation: Counts) -> Paddings:
+    """Return the padding, which may be given by name, as a pair (low, high) for each axis."""
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding != "same":
@@ -93,7 +93,7 @@ def _convolve(
     kernel, groups = w.shape[2:], whole(name, "groups", groups, 1)
     steps = per_axis(name, "stride", stride, rank, 1)
     spread = per_axis(name, "dilation", dilation, rank, 1)
-    pads = _paddings(name, padding, kernel, steps, spread)
+    pads = padding_widths(name, padding, kernel, steps, spread)
     _check_channels(name, "(O, C / groups, *kernel)", w, groups, shape[1], w.shape[1] * groups)
     _check_bias(name, bias, w.shape[0])
     window_counts(name, shape[2:], kernel, steps, pads, spread)

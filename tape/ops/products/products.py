@@ -160,7 +160,7 @@ def _pattern_vecdot(
     return np.broadcast_to(sets.union(*found), np.shape(out))
 
 
-_matmul = Op(
+matmul_op = Op(
     _forward,
     name="matmul",
     pattern=_pattern_matmul,
@@ -198,7 +198,7 @@ _matmul = Op(
     """,
 )
 
-matmul = recorder_of(_matmul, 2, np.matmul)
+matmul = recorder_of(matmul_op, 2, np.matmul)
 implements(np.linalg.matmul)(matmul)
 
 
@@ -234,7 +234,7 @@ _vecdot = Op(
     batch=elementwise,
     lower=_lower_vecdot,
 )
-declare_cost(matrix_products, _matmul, _vecdot)
+declare_cost(matrix_products, matmul_op, _vecdot)
 
 
 def _check_stacks(name: str, x: Any, y: Any, x_core: str, y_core: str) -> None:

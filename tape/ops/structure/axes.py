@@ -54,10 +54,10 @@ def _lower_swapaxes(b: Any, x: Any, axis1: int, axis2: int) -> Any:
 
 
 def _turned_back(x: Any, turned: Any, axes: tuple[int, ...] | None) -> Any:
-    return _transpose(turned, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))
+    return transpose_op(turned, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))
 
 
-_transpose: Op = Op(
+transpose_op: Op = Op(
     lambda x, *, axes: x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes),
     name="transpose",
     pattern=pattern_rules.moves,
@@ -80,7 +80,7 @@ _swapaxes: Op = Op(
 )
 
 
-declare_cost(free, _transpose, _swapaxes)
+declare_cost(free, transpose_op, _swapaxes)
 
 
 @implements(np.transpose)
@@ -110,7 +110,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     >>> tape.ops.transpose(np.ones((2, 3))).shape
     (3, 2)
     """
-    return _transpose(a, axes=None if axes is None else tuple(axes))
+    return transpose_op(a, axes=None if axes is None else tuple(axes))
 
 
 permute_dims = transpose
@@ -190,7 +190,7 @@ def _moved(move: Callable[..., np.ndarray], a: Any, *where: Any) -> Any:
         order = move(numbered, *where).strides
     except NUMPY_ERRORS as error:
         raise errors.explain(move.__name__, (a,), error) from error
-    return _transpose(a, axes=order)
+    return transpose_op(a, axes=order)
 
 
 @implements(np.moveaxis)

@@ -18,6 +18,7 @@ from tape.core.node import Node
 from tape.core.results import Results
 from tape.core.trace import Trace
 from tape.transforms.loops.body import BodyTrace, Unrolled, ancestors, extracted
+from tape.transforms.loops.products import placed, products_of
 from tape.transforms.loops.steps import (
     MOST_DIFFERENT,
     Steps,
@@ -95,6 +96,8 @@ class Reversal:
             some = each[: max(steps.length, 1)]  # those that there are
             self._constants = sorted({k for step in some for k in step.constants})
             self._arrays = sorted({k for step in some for k in step.arrays})
+            of_rest = {k: each[-1].constants[k] for k in self._constants if k in each[-1].constants}
+            factors = products_of(steps, trace, of_rest)
             totals = [trace.leaf(np.zeros_like(examples[k])) for k in self._constants]
             first = steps.constants + steps.states
             made = []
@@ -106,6 +109,9 @@ class Reversal:
                     *[or_zeros(step.arrays.get(k), examples[first + k]) for k in self._arrays],
                 ]  # fmt: skip
                 made.append([trace.output(contribution) for contribution in contributions])
+            repeated = [id for k, id in zip(self._constants, made[-1], strict=False) if k not in factors]
+            collected = [id for terms in factors.values() for term in terms for id in term.factors]
+            made[-1] = [*repeated, *made[-1][len(totals) :], *collected]
             originals = [trace.output(outside(inner, output)) for output in outputs]
         self.captured, captures = trace.captured, trace.captures
         ids = [leaf.id for leaf in leaves]
@@ -133,13 +139,24 @@ class Reversal:
         )
         fixed = [*captures, *[of_constants[k] for k in self._needed]]
         bodies = []
-        for step, ends in zip(each, made, strict=True):
-            state = [*[leaf.id for leaf in totals], *[step.adjoints[k].id for k in step.before]]
+        for number, (step, ends) in enumerate(zip(each, made, strict=True)):
+            is_rest = number == len(each) - 1
+            summed = [
+                leaf.id
+                for k, leaf in zip(self._constants, totals, strict=True)
+                if not (is_rest and k in factors)
+            ]
+            state = [*summed, *[step.adjoints[k].id for k in step.before]]
             stacked = [
                 *[of_arrays[k] for k in self._read],
                 *residuals,
                 *[step.adjoints[k].id for k in self._collected],
             ]
+            if is_rest:
+                others = ends[: len(ends) - len(collected)]
+                by_arrays = others[len(summed) + len(step.after) :]
+                more, self._products = placed(factors, stacked, by_arrays)
+                ends = [*others, *more]
             bodies.append(extracted(trace.nodes, [*fixed, *state, *stacked], ends))
         self._last = [(body, step.before, step.after) for body, step in zip(bodies[:-1], each, strict=False)]
         self._states = each[-1].before
@@ -147,7 +164,7 @@ class Reversal:
             bodies[-1],
             max(steps.length - len(self._last), 0),
             len(fixed),
-            len(totals) + len(self._states),
+            len(totals) - len(factors) + len(self._states),
             not steps.is_backwards,
             ends_by="length" if steps.ends_by == "length" else "count",
         )
@@ -180,10 +197,19 @@ class Reversal:
             rest = slice(len(ends), None) if steps.is_backwards else slice(steps.length - len(ends))
             given = [array[rest] for array in stacked] if ends else stacked
             states = [or_zeros(adjoints.get(k), results[k]) for k in self._states]
-            found = list(self.backward(*fixed, *totals, *states, *given, *count))
-            totals, found = found[: len(totals)], found[len(totals) :]
+            summed = [
+                total for k, total in zip(self._constants, totals, strict=True) if k not in self._products
+            ]
+            found = list(self.backward(*fixed, *summed, *states, *given, *count))
+            sums, found = iter(found[: len(summed)]), found[len(summed) :]
             adjoints = dict(zip(self._states, found, strict=False))
             by_arrays = found[len(self._states) :]
+            for place, k in enumerate(self._constants):
+                if k in self._products:
+                    products = [term.product(given, by_arrays) for term in self._products[k]]
+                    totals[place] = sum(products, totals[place]) if ends else sum(products[1:], products[0])
+                else:
+                    totals[place] = next(sums)
         contributions: list[Any] = [None] * len(operands)
         for k, total in zip(self._constants, totals, strict=True):
             contributions[k] = total
