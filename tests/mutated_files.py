@@ -120,6 +120,17 @@ def _ordered(x, i):
     return grad, found, np.interp(x, np.arange(3.0), x[:3]), np.convolve(x, x[:3]), np.histogram(x, 3)[0]
 
 
+def _drawing(x, rngs):
+    """Of two generators among the arguments and one that is closed over, in a loop too."""
+
+    def step(c, _):
+        return c * rngs["a"].normal(c, 1.0) + _CLOSED.random(dtype=np.float32), rngs["b"].integers(5, size=2)
+
+    c, ks = tape.scan(step, x, length=3)
+    return c, ks, rngs["a"].permutation(4), _CLOSED.choice(5, 2, replace=False), rngs["b"].uniform(x, 9.0)
+
+
+_CLOSED = tape.random.default_rng(0)
 _TABLE = np.arange(12.0).reshape(3, 4)
 _RNG = np.random.default_rng(0)
 CASES = [
@@ -142,6 +153,14 @@ CASES = [
     (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_ended_by_data, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_nested, (_RNG.normal(size=(4, 3)), _RNG.normal(size=3)), ()),
+    (
+        _drawing,
+        (
+            _RNG.normal(size=3),
+            {"a": tape.random.default_rng(1), "b": tape.random.Generator(np.random.MT19937(2))},
+        ),
+        (),
+    ),
 ]
 
 
