@@ -55,6 +55,7 @@ from tape.kernels import (
     sliding,
     small,
     sorting,
+    sparse,
     sums,
     systems,
     tiles,
@@ -104,8 +105,8 @@ _GROUPS = {
 _SOURCES = (
     circular, columns, convert, copies, counting, exponentials, factors, folds, headers, indices, kernel,
     lanes, logarithms, matrices, normal, numpy_loops, pointers, products, scalars, scans, searching,
-    selection, sliding, small, sorting, sums, systems, tiles, vectors, windowed, writes, binding, machine,
-    opcodes,
+    selection, sliding, small, sorting, sparse, sums, systems, tiles, vectors, windowed, writes, binding,
+    machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
