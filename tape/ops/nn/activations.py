@@ -150,7 +150,7 @@ def _silu_bend(d: Any, x: Any) -> Any:
 _real_silu = recorder_of(smooth("silu", _silu, _silu_slope, _silu_bend), 1)
 
 
-def silu(x: Any) -> Any:
+def silu(x: Any, /) -> Any:
     """``x * sigmoid(x)``, also known as swish; at -inf 0, with derivative 0. Of complex numbers too.
 
     Examples
@@ -324,7 +324,7 @@ def _softsign_bend(d: Any, x: Any) -> Any:
 _real_softsign = recorder_of(smooth("softsign", _softsign, _softsign_slope, _softsign_bend), 1)
 
 
-def softsign(x: Any) -> Any:
+def softsign(x: Any, /) -> Any:
     """``x / (1 + abs(x))``; the second derivative at 0 is 0. Of complex numbers too.
 
     Examples
