@@ -17,6 +17,7 @@ import time
 import zipfile
 
 import numpy as np
+import scipy.sparse
 
 import tape
 from tape import errors
@@ -130,6 +131,17 @@ def _drawing(x, rngs):
     return c, ks, rngs["a"].permutation(4), _CLOSED.choice(5, 2, replace=False), rngs["b"].uniform(x, 9.0)
 
 
+def _sparse(data, x):
+    """Products with a matrix whose pattern is closed over, and their derivatives."""
+
+    def loss(data, x):
+        a = tape.scipy.sparse.with_data(_PATTERN, data)
+        return np.sum(np.tanh(a @ x)) + np.sum((a.T @ (a @ x)) ** 2)
+
+    return tape.value_and_grad(loss, argnums=(0, 1))(data, x)
+
+
+_PATTERN = scipy.sparse.csr_array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, -1.0, 0.0], [0.0, 3.0, 4.0]])
 _CLOSED = tape.random.default_rng(0)
 _TABLE = np.arange(12.0).reshape(3, 4)
 _RNG = np.random.default_rng(0)
@@ -161,6 +173,7 @@ CASES = [
         ),
         (),
     ),
+    (_sparse, (_RNG.normal(size=6), _RNG.normal(size=(3, 2))), ()),
 ]
 
 
