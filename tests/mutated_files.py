@@ -17,6 +17,7 @@ import time
 import zipfile
 
 import numpy as np
+import scipy.sparse
 
 import tape
 from tape import errors
@@ -120,6 +121,28 @@ def _ordered(x, i):
     return grad, found, np.interp(x, np.arange(3.0), x[:3]), np.convolve(x, x[:3]), np.histogram(x, 3)[0]
 
 
+def _drawing(x, rngs):
+    """Of two generators among the arguments and one that is closed over, in a loop too."""
+
+    def step(c, _):
+        return c * rngs["a"].normal(c, 1.0) + _CLOSED.random(dtype=np.float32), rngs["b"].integers(5, size=2)
+
+    c, ks = tape.scan(step, x, length=3)
+    return c, ks, rngs["a"].permutation(4), _CLOSED.choice(5, 2, replace=False), rngs["b"].uniform(x, 9.0)
+
+
+def _sparse(data, x):
+    """Products with a matrix whose pattern is closed over, and their derivatives."""
+
+    def loss(data, x):
+        a = tape.scipy.sparse.with_data(_PATTERN, data)
+        return np.sum(np.tanh(a @ x)) + np.sum((a.T @ (a @ x)) ** 2)
+
+    return tape.value_and_grad(loss, argnums=(0, 1))(data, x)
+
+
+_PATTERN = scipy.sparse.csr_array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, -1.0, 0.0], [0.0, 3.0, 4.0]])
+_CLOSED = tape.random.default_rng(0)
 _TABLE = np.arange(12.0).reshape(3, 4)
 _RNG = np.random.default_rng(0)
 CASES = [
@@ -142,6 +165,15 @@ CASES = [
     (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_ended_by_data, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_nested, (_RNG.normal(size=(4, 3)), _RNG.normal(size=3)), ()),
+    (
+        _drawing,
+        (
+            _RNG.normal(size=3),
+            {"a": tape.random.default_rng(1), "b": tape.random.Generator(np.random.MT19937(2))},
+        ),
+        (),
+    ),
+    (_sparse, (_RNG.normal(size=6), _RNG.normal(size=(3, 2))), ()),
 ]
 
 

@@ -1,5 +1,6 @@
 """Brute-force NumPy counterparts of `tape.nn`: loops over every element of every result."""
 
+import cmath
 import itertools
 import math
 
@@ -18,12 +19,22 @@ def _loop(formula):
     return lambda *args: np.vectorize(formula, otypes=[float])(*args)[()]
 
 
+def _complex_loop(formula):
+    """The same for a formula whose result is complex where a number is."""
+    return lambda *args: np.vectorize(formula, otypes=[np.result_type(float, *args)])(*args)[()]
+
+
+def _of(name, x):
+    """A function of `math`, or of `cmath` for a complex number."""
+    return getattr(cmath if np.iscomplexobj(x) else math, name)(x)
+
+
 def _ndtr(x):
     return 0.5 * math.erfc(-x / math.sqrt(2))
 
 
 def _logistic(x):
-    return 1 / (1 + math.exp(-x))
+    return 1 / (1 + _of("exp", -x))
 
 
 def gelu(x, approximate="none"):
@@ -32,11 +43,11 @@ def gelu(x, approximate="none"):
     return _loop(lambda x: 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))(x)
 
 
-silu = _loop(lambda x: x * _logistic(x))
+silu = _complex_loop(lambda x: x * _logistic(x))
 mish = _loop(lambda x: x * math.tanh(math.log1p(math.exp(x))))
 logsigmoid = _loop(lambda x: -math.log1p(math.exp(-x)))
 tanhshrink = _loop(lambda x: x - math.tanh(x))
-softsign = _loop(lambda x: x / (1 + abs(x)))
+softsign = _complex_loop(lambda x: x / (1 + abs(x)))
 elu = _loop(lambda x, alpha=1.0: x if x > 0 else alpha * math.expm1(x))
 celu = _loop(lambda x, alpha=1.0: max(0, x) + min(0, alpha * math.expm1(x / alpha)))
 selu = _loop(lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x)))
@@ -57,7 +68,7 @@ def prelu(x, weight):
 
 def glu(x, axis=-1):
     first, second = np.split(x, 2, axis)
-    return first * _loop(_logistic)(second)
+    return first * _complex_loop(_logistic)(second)
 
 
 def _reduced(losses, reduction):
@@ -66,11 +77,11 @@ def _reduced(losses, reduction):
     ]()
 
 
-def _loss(formula):
+def _loss(formula, loop=_loop):
     """A loss of arrays of one shape, from one of numbers."""
 
     def loss(*args, reduction="mean", **options):
-        return _reduced(_loop(lambda *numbers: formula(*numbers, **options))(*args), reduction)
+        return _reduced(loop(lambda *numbers: formula(*numbers, **options))(*args), reduction)
 
     return loss
 
@@ -85,15 +96,16 @@ def _binary(p, t):
 
 
 def _poisson(x, t, log_input=True, full=False, eps=1e-8):
-    loss = math.exp(x) - t * x if log_input else x - t * math.log(x + eps)
-    stirling = t * math.log(t) - t + 0.5 * math.log(2 * math.pi * t)
-    return loss + stirling if full and t > 1 else loss
+    loss = _of("exp", x) - t * x if log_input else x - t * _of("log", x + eps)
+    if not full or t <= 1:
+        return loss
+    return loss + t * math.log(t) - t + 0.5 * math.log(2 * math.pi * t)
 
 
 mse_loss = _loss(lambda x, t: (x - t) ** 2)
 l1_loss = _loss(lambda x, t: abs(x - t))
 smooth_l1_loss = _loss(lambda x, t, beta: _huber(x, t, beta) / beta if beta else abs(x - t))
-poisson_nll_loss = _loss(_poisson)
+poisson_nll_loss = _loss(_poisson, _complex_loop)
 hinge_embedding_loss = _loss(lambda x, t: x if t == 1 else max(0, 1 - x))
 margin_ranking_loss = _loss(lambda x, y, t: max(0, -t * (x - y)))
 soft_margin_loss = _loss(lambda x, t: math.log1p(math.exp(-t * x)))
@@ -105,7 +117,7 @@ def huber_loss(x, t, reduction, delta):
 
 def gaussian_nll_loss(x, t, var, full=False, reduction="mean"):
     var = var if var.ndim == x.ndim else var[:, None]
-    losses = _loop(lambda x, t, v: 0.5 * (math.log(v) + (x - t) ** 2 / v))(x, t, var)
+    losses = _complex_loop(lambda x, t, v: 0.5 * (math.log(v) + (x - t) ** 2 / v))(x, t, var)
     return _reduced(losses + (0.5 * math.log(2 * math.pi) if full else 0), reduction)
 
 

@@ -1,6 +1,7 @@
 """An interpreter of IR in plain NumPy: what planner, encoder and machine are checked against."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -304,7 +305,27 @@ def _stack(a: Any, parameters: Any) -> Any:
     return a.reshape(parameters[0], parameters[1], parameters[1])
 
 
+def _sparse(index: Any, parameters: Any) -> tuple[Any, Any]:
+    """The row and the column of each stored element."""
+    starts, columns = np.split(index, [parameters[0] + 1])
+    return np.repeat(np.arange(parameters[0]), np.diff(starts)), columns
+
+
+def _sparse_product(data: Any, index: Any, x: Any, parameters: Any, turned: bool = False) -> Any:
+    dense = np.zeros(parameters[:2], data.dtype)
+    np.add.at(dense, _sparse(index, parameters), data)
+    return (dense.T if turned else dense) @ x.reshape(-1, parameters[3])
+
+
+def _sampled_product(index: Any, left: Any, right: Any, parameters: Any) -> Any:
+    width = parameters[3]
+    return (left.reshape(-1, width) @ right.reshape(-1, width).T)[_sparse(index, parameters)]
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
+    "sparse_product": _sparse_product,
+    "sparse_turned_product": partial(_sparse_product, turned=True),
+    "sampled_product": _sampled_product,
     "cholesky_pullback": _cholesky_pullback,
     "small_det": lambda a, parameters: np.linalg.det(_stack(a, parameters)),
     "small_inv": lambda a, parameters: np.linalg.inv(_stack(a, parameters)),

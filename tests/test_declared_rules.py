@@ -122,8 +122,8 @@ pbvv_seq_values pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor pro_ang1_cv_slope 
 pro_ang1_slope pro_ang1_value pro_rad1_cv_slope pro_rad1_cv_value pro_rad1_slope pro_rad1_value
 pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope pro_rad2_value qr_delete qr_insert qr_update radian
 range_basis real_if_all_are riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values
-sampled_product schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm smirnov_by_x
-solve_banded solve_bands sparse_product sph_harm_y sph_legendre_p spherical_in spherical_jn spherical_kn
+schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm smirnov_by_x
+solve_banded solve_bands sph_harm_y sph_legendre_p spherical_in spherical_jn spherical_kn
 spherical_yn spline_filter spsolve sqrtm student_by_df student_mean sylvester unitary_factor
 vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
 """

@@ -24,8 +24,8 @@ iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw ldl ldl_order leading_vecto
 linprog linspace log_wright_bessel logm lpmv lsq_linear lu_order lu_pivots nbdtr nbdtrc nbdtri
 negligible_beside nnls nonzero_spectrum nrdtrimn nrdtrisd null_basis of_full_rank packed_lu pbdv_d pbdv_dp
 pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor qr_delete qr_insert qr_update radian range_basis real_if_all_are
-sampled_product schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm solve_banded
-solve_bands sparse_product spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve
+schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm solve_banded
+solve_bands spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve
 sqrtm student_by_df sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
 """
 _SPECIAL_IN_PYTHON = """

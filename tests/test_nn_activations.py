@@ -116,6 +116,17 @@ def test_ints_become_floats():
         np.testing.assert_allclose(tape.compile(f)(x.astype(np.int32)), f(x.astype(float)), rtol=1e-15)
 
 
+@pytest.mark.parametrize("f", [nn.sigmoid, nn.softplus])
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int64])
+def test_sigmoid_and_softplus_of_ints_do_not_wrap_around(f, dtype):
+    x = np.array([0, 1], bool) if dtype is bool else np.array([np.iinfo(dtype).min, 1, 5], dtype)
+    compiled = tape.compile(f)
+    for found in (f(x), compiled(x), compiled(x)):
+        assert found.dtype == f(x).dtype
+        expected = f(x.astype(float)).astype(found.dtype)
+        np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(found.dtype).eps)
+
+
 def test_numbers_and_lists_are_arrays():
     assert nn.silu(0.5) == nn.silu(np.float64(0.5))
     for f in (nn.gelu, nn.tanhshrink, nn.glu, nn.relu6, nn.leaky_relu):
@@ -229,16 +240,25 @@ SINGLE = ("hardsigmoid",)
 
 
 def assert_as_in_torch(torch, ours, theirs, dtype, *args, tolerance=None):
-    """Equal values, and equal gradients of a weighted sum, by all arguments."""
-    tolerance = tolerance or (1e-10 if dtype == np.float64 else 1e-5)
-    args = [a.astype(dtype) for a in args]
+    """Equal values, and equal gradients of a weighted sum, by all arguments.
+
+    Of a complex dtype, arguments that are real stay so. PyTorch's gradients by complex numbers, and its
+    seeds, are the conjugates of tape's.
+    """
+    is_double = dtype in (np.float64, np.complex128)
+    tolerance = tolerance or (1e-10 if is_double else 1e-5)
+    real = np.float64 if is_double else np.float32
+    args = [a.astype(real if a.dtype.kind == "f" else dtype) for a in args]
     tensors = [torch.tensor(a, requires_grad=True) for a in args]
     out = theirs(*tensors)
-    seed = np.cos(np.arange(out.numel())).reshape(out.shape).astype(dtype)
+    expected = out.detach().numpy()
+    angles = np.arange(out.numel()).reshape(out.shape)
+    seed = (np.exp(1j * angles) if np.iscomplexobj(expected) else np.cos(angles)).astype(expected.dtype)
     out.backward(torch.tensor(seed))
-    np.testing.assert_allclose(ours(*args), out.detach().numpy(), rtol=tolerance, atol=tolerance)
-    for found, tensor in zip(vjp(ours, args, seed), tensors, strict=True):
-        np.testing.assert_allclose(found, tensor.grad.numpy(), rtol=tolerance, atol=tolerance)
+    assert ours(*args).dtype == expected.dtype
+    np.testing.assert_allclose(ours(*args), expected, rtol=tolerance, atol=tolerance)
+    for found, tensor in zip(vjp(ours, args, np.conj(seed)), tensors, strict=True):
+        np.testing.assert_allclose(found, tensor.grad.numpy().conj(), rtol=tolerance, atol=tolerance)
 
 
 POINTS = np.concatenate([np.linspace(-8, 8, 101), [-30.0, 30.0, -3, -1, -0.5, 0, 0.5, 1, 3, 6]])
@@ -257,6 +277,39 @@ def test_values_and_gradients_are_those_of_pytorch(name, dtype):
             POINTS,
             tolerance=1e-7 if name in SINGLE and dtype == np.float64 else None,
         )
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_complex_activations_are_those_of_pytorch(dtype):
+    torch = pytorch()
+    rng = np.random.default_rng(1)
+    z = 3 * (rng.normal(size=(4, 5)) + 1j * rng.normal(size=(4, 5)))
+    for name in ("sigmoid", "softsign", "tanh", "tanhshrink"):
+        theirs = getattr(torch.nn.functional, name)
+        assert_as_in_torch(torch, getattr(nn, name), theirs, dtype, z)
+        assert_as_in_torch(torch, getattr(nn, name), theirs, dtype, np.append(z[:, 0], 0))
+    # PyTorch has values of silu, without a gradient: that of what it is made of
+    values = torch.nn.functional.silu(torch.tensor(z.astype(dtype))).numpy()
+    np.testing.assert_allclose(
+        nn.silu(z.astype(dtype)), values, rtol=1e-10 if dtype == np.complex128 else 1e-5
+    )
+    assert_as_in_torch(torch, nn.silu, lambda z: z * torch.sigmoid(z), dtype, z)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("wrapped", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+def test_sigmoid_and_silu_of_complex_numbers_do_not_overflow(wrapped, dtype):
+    z = np.array([-2000 + 1j, 2000 + 3j, -INF, INF], dtype)
+    f = wrapped(lambda z: (nn.sigmoid(z), tape.grad(lambda z: np.sum(np.real(nn.sigmoid(z))))(z)))
+    for _ in range(2):
+        value, slope = f(z)
+        assert_close(value, np.array([0, 1, 0, 1], dtype), 1e-15)
+        assert np.array_equal(slope, np.zeros(4, dtype))
+    g = wrapped(lambda z: (nn.silu(z), tape.grad(lambda z: np.sum(np.real(nn.silu(z))))(z)))
+    for _ in range(2):
+        value, slope = g(z[:2])
+        assert_close(value, np.array([0, z[1]], dtype), 1e-15)
+        assert_close(slope, np.array([0, 1], dtype), 1e-15)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

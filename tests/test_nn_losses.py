@@ -140,7 +140,8 @@ def test_input_and_target_are_not_broadcast(loss):
     refuses(lambda x: loss(x, np.ones(4)), ShapeError, rf"{name}: input has shape \[6, 4\], target \[4\]")
     refuses(lambda x: loss(x, np.ones((6, 1))), ShapeError, "reshape")
     refuses(lambda x: loss(x, np.ones((6, 4)), reduction="average"), OptionError, "'none'")
-    refuses(lambda x: loss(x, np.ones((6, 4)) * 1j), DTypeError, "real numbers")
+    if loss not in (nn.l1_loss, nn.poisson_nll_loss):
+        refuses(lambda x: loss(x, np.ones((6, 4)) * 1j), DTypeError, "real numbers")
 
 
 @pytest.mark.parametrize(
@@ -385,6 +386,35 @@ def test_regression_losses_are_those_of_pytorch(dtype):
         compare(torch, "poisson_nll_loss", dtype, (counts, counts[::-1].copy()), full=full, log_input=False)
         for var in (counts, counts[:, :1].copy(), counts[:, 0].copy()):
             compare(torch, "gaussian_nll_loss", dtype, (x, y, var), full=full)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_losses_and_distances_of_complex_numbers_are_those_of_pytorch(dtype):
+    torch = functional()
+    x, y, z = (RNG.normal(size=(4, 5)) + 1j * RNG.normal(size=(4, 5)) for _ in range(3))
+    counts = RNG.uniform(0.5, 4, (4, 5))
+    for target in (y, counts, np.where(counts > 2, x, y)):  # some errors are 0
+        compare(torch, "l1_loss", dtype, (x, target))
+        compare(torch, "smooth_l1_loss", dtype, (x, target), beta=0.0)
+        compare(torch, "poisson_nll_loss", dtype, (x, target))
+        compare(torch, "gaussian_nll_loss", dtype, (x, target, counts), full=True)
+    compare(torch, "poisson_nll_loss", dtype, (x, counts), log_input=False, full=True)
+    for p, swap in product((1.0, 2.0, 3.5), (False, True)):
+        compare(torch, "triplet_margin_loss", dtype, (x, y, z), p=p, swap=swap, margin=3.0)
+        for other in (y, y[0], counts):
+            assert_as_in_torch(
+                torch,
+                lambda a, b, p=p: nn.pairwise_distance(a, b, p, keepdim=True),
+                lambda a, b, p=p: torch.nn.functional.pairwise_distance(a, b, p, keepdim=True),
+                dtype,
+                x,
+                other,
+            )
+    compare(torch, "triplet_margin_with_distance_loss", dtype, (x, y, z), margin=3.0)
+    with pytest.raises(DTypeError, match="full=True takes real numbers"):
+        nn.poisson_nll_loss(x, y, full=True)
+    with pytest.raises(DTypeError, match="gaussian_nll_loss takes real numbers"):
+        nn.gaussian_nll_loss(x, y, z)
 
 
 @pytest.mark.filterwarnings("ignore:reduction")  # of kl_div, which PyTorch means to change

@@ -23,11 +23,11 @@ def normal(*shape, dtype=np.float64):
 def torch_like(f, args, seed):
     """Value and gradients by the float arguments, by PyTorch."""
     torch = pytorch()
-    leaves = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in args]
+    leaves = [torch.tensor(a, requires_grad=a.dtype.kind in "fc") for a in args]
     out = f(torch.nn.functional, *leaves)
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
-    gradients = torch.autograd.grad(out, wanted, torch.tensor(seed))
-    return [out.detach().numpy(), *(g.numpy() for g in gradients)]
+    gradients = torch.autograd.grad(out, wanted, torch.tensor(np.conj(seed)))
+    return [out.detach().numpy(), *(g.numpy().conj() for g in gradients)]  # PyTorch's are the conjugates
 
 
 def assert_as_torch(f, in_torch, args, tolerance):
@@ -68,6 +68,18 @@ def test_layer_norm_is_that_of_torch(dtype, tolerance, shape, count, eps, operan
 @pytest.mark.parametrize("eps", [None, 0.1])
 def test_rms_norm_is_that_of_torch(dtype, tolerance, eps):
     args = [normal(3, 4, 5, dtype=dtype), normal(4, 5, dtype=dtype)]
+    assert_as_torch(
+        lambda x, w: nn.rms_norm(x, (4, 5), w, eps),
+        lambda F, x, w: F.rms_norm(x, (4, 5), w, eps),
+        args, tolerance,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.complex128, 1e-10), (np.complex64, 1e-5)])
+@pytest.mark.parametrize("eps", [None, 0.1])
+def test_rms_norm_of_complex_numbers_is_that_of_torch(dtype, tolerance, eps):
+    x, w = (normal(*shape) + 1j * normal(*shape) for shape in ((3, 4, 5), (4, 5)))
+    args = [x.astype(dtype), w.astype(dtype)]
     assert_as_torch(
         lambda x, w: nn.rms_norm(x, (4, 5), w, eps),
         lambda F, x, w: F.rms_norm(x, (4, 5), w, eps),
@@ -249,7 +261,8 @@ X = np.ones((2, 6, 3))
         (lambda: nn.layer_norm(X, 3, weight=np.ones(4)), errors.ShapeError, r"weight.*\[4\].*\[3\]"),
         (lambda: nn.layer_norm(X, 3, eps=-1.0), errors.OptionError, "eps"),
         (lambda: nn.layer_norm(np.ones(3, int), 3), errors.DTypeError, "int64"),
-        (lambda: nn.rms_norm(X + 1j, 3), errors.DTypeError, "complex"),
+        (lambda: nn.layer_norm(X + 1j, 3), errors.DTypeError, "complex"),
+        (lambda: nn.rms_norm(np.ones(3, int), 3), errors.DTypeError, "int64.*must be floats"),
         (lambda: nn.group_norm(X, 4), errors.OptionError, "6 channels.*4 groups"),
         (lambda: nn.group_norm(X, 0), errors.OptionError, "0 groups"),
         (lambda: nn.group_norm(np.ones(3), 1), errors.ShapeError, "2 axes"),

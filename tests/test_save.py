@@ -442,7 +442,7 @@ def test_arrays_of_objects_are_no_arrays(example_file, path):
 
 def test_other_formats_and_versions(example_file, path):
     parts = parts_of(example_file)
-    for key, value, match in (("version", 3, "has version 3"), ("format", "else", "something else")):
+    for key, value, match in (("version", 2, "has version 2"), ("format", "else", "something else")):
         description = {**json.loads(parts["program.json"]), key: value}
         refused(path, zipped({**parts, "program.json": json.dumps(description)}), match)
     refused(path, zipped({"other": b""}), "KeyError")

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse
 
 import tape
-from tape import errors
+from tape import errors, ops
+from tape.ops.products.sparse import sampled_product, sparse_product
 from tape.scipy import sparse
 from tape.scipy.sparse import linalg
 from tests.op_table.scipy_sparse import ALL
@@ -65,6 +66,88 @@ def test_a_matrix_that_changes_is_seen_by_a_program():
     assert_close(compiled(x), 10 * DENSE @ x, 0)
     A.indices = A.indices[::-1].copy()
     assert_close(compiled(x), A.toarray() @ x, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_are_instructions(dtype, turned):
+    """Of both operands, to second order, with repeated and missing elements, and rows of nothing."""
+    rng = np.random.default_rng(0)
+    A = scipy.sparse.csr_array((rng.normal(size=6), [2, 0, 2, 1, 1, 1], [0, 2, 2, 5, 6]), shape=(4, 3))
+    A = A.astype(dtype)
+    x, y = rng.normal(size=(2, 4 if turned else 3, 2)).astype(dtype)
+
+    def total(data, x):
+        A_of_data = sparse.with_data(A, data)
+        return np.sum(np.sin((A_of_data.T if turned else A_of_data) @ x))
+
+    def bend(data, x):
+        along = tape.grad(lambda data, x: np.sum(tape.grad(total, 1)(data, x) * y), argnums=(0, 1))
+        return total(data, x), *tape.grad(total, argnums=(0, 1))(data, x), *along(data, x)
+
+    compiled = tape.compile(bend)
+    for factor in (1, 2):
+        for found, expected in zip(compiled(factor * A.data, x), bend(factor * A.data, x), strict=True):
+            assert found.dtype == expected.dtype
+            assert_close(found, expected, 1e-13 if dtype == np.float64 else 1e-5)
+    (program,) = compiled.programs.values()
+    assert not program.explain().callbacks
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.float16])
+def test_products_of_other_numbers_call_back(dtype):
+    A = scipy.sparse.csr_array(DENSE)
+    compiled, x = tape.compile(lambda data, x: sparse.with_data(A, data) @ x), np.arange(3).astype(dtype)
+    for _ in range(2):
+        assert_close(compiled(A.data.astype(dtype), x), DENSE @ x, 1e-3)
+    (program,) = compiled.programs.values()
+    assert program.explain().callbacks == {"sparse_product": 1}
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (4, 3)])
+def test_products_of_nothing_are_zeros(shape):
+    A = scipy.sparse.csr_array(shape)
+    for x in (np.ones(shape[1]), np.ones((shape[1], 0)), np.ones((shape[1], 2))):
+        f = lambda data, x: sparse.with_data(A, data) @ x  # noqa: E731
+        compiled = tape.compile(tape.jacobian(f, argnums=(0, 1)))
+        for found, expected in zip(
+            compiled(A.data, x), tape.jacobian(f, argnums=(0, 1))(A.data, x), strict=True
+        ):
+            assert found.shape == expected.shape
+            assert not np.any(found)
+        assert_close(tape.compile(f)(A.data, x), np.zeros((shape[0], *x.shape[1:])), 0)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [("indices", 1, 3), ("indices", 1, -1), ("indices", 0, 2**40), ("indptr", 1, 10**6), ("indptr", 2, -1),
+     ("indptr", 4, 99), ("indptr", 0, 1)],
+)  # fmt: skip
+def test_patterns_that_change_to_what_is_none_touch_no_other_memory(turned, name, place, value):
+    """What SciPy would read beyond its arrays is left to it: the program has not done so."""
+    A = scipy.sparse.csr_array(DENSE)
+    A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    rest = {"data": A.data, "indices": A.indices.copy(), "indptr": A.indptr.copy()}
+    x = np.ones(4 if turned else 3)
+    columns = ops.reshape(x, (len(x), 1))
+
+    def f(data, indices, indptr):
+        return sparse_product(data, indices, indptr, columns, shape=(4, 3), turned=turned)
+
+    def g(data, indices, indptr):
+        return sampled_product(indices, indptr, np.ones((4, 2)), np.ones((3, 2)))
+
+    for h in (f, g):
+        compiled = tape.compile(h)
+        compiled(**rest)
+        (program,) = compiled.programs.values()
+        assert not program.explain().callbacks
+        assert_close(program(**rest), h(**rest), 1e-15)
+        wrong = {**rest, name: rest[name].copy()}
+        wrong[name][place] = value
+        with pytest.raises(errors.TapeError, match="does not take these numbers"):
+            program(**wrong)
 
 
 def test_plain_products_are_scipys():

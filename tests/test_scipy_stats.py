@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy import stats as original
 
 import tape
@@ -230,6 +231,68 @@ def test_nothing_flows_outside_of_the_support(name):
         assert slope[0] == slope[2] == 0
         assert np.isfinite(slope[1])
         assert name == "uniform" or slope[1] != 0
+
+
+def binomial_by_mpmath(method, k, p):
+    """A method of the binomial distribution as a function of n, a real number."""
+    if method.endswith("pmf"):
+        mass = lambda n: mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k)  # noqa: E731
+        return mass if method == "pmf" else lambda n: mpmath.log(mass(n))
+    ends = (0, 1 - p) if method.endswith("cdf") else (1 - p, 1)
+    probability = lambda n: mpmath.betainc(n - k, k + 1, *ends, regularized=True)  # noqa: E731
+    return (lambda n: mpmath.log(probability(n))) if method.startswith("log") else probability
+
+
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"])
+def test_derivatives_by_the_number_of_trials(method):
+    """They are those of gamma and incomplete beta functions of a real n, though n is a whole number."""
+    f = getattr(stats.binom, method)
+    slope = tape.grad(lambda n, k, p: f(k, n, p))
+    bend = tape.grad(slope)
+    forward = lambda n, k, p: tape.jvp(lambda n: f(k, n, p), (n,), (1.0,))[1]  # noqa: E731
+    ways = (slope, forward, tape.compile(slope))
+    for k, n, p in (
+        (2.0, 6.0, 0.3),
+        (0.0, 5.0, 0.2),
+        (4.0, 5.0, 0.7),
+        (30.0, 100.0, 0.25),
+        (1.0, 40.0, 1e-3),
+    ):
+        exact = binomial_by_mpmath(method, k, mpmath.mpf(p))
+        with mpmath.workdps(40):
+            first, second = (float(mpmath.diff(exact, n, order)) for order in (1, 2))
+        for way in ways:
+            np.testing.assert_allclose(way(n, k, p), first, rtol=1e-9)
+        for way in (bend, tape.compile(bend)):  # of the logarithm of a mass of nothing it is 0
+            np.testing.assert_allclose(way(n, k, p), second, rtol=1e-8, atol=1e-15)
+
+
+def test_derivatives_by_the_number_of_trials_at_the_ends_of_the_support():
+    """A mass at n has one, a probability of all counts has none, and what is outside has none."""
+    k = np.arange(-1.0, 6.0)
+    for p in (0.3, 0.0, 1.0):
+        for method in ("pmf", "cdf", "sf"):
+            f = getattr(stats.binom, method)
+            slopes = [float(tape.grad(lambda n, k=k, f=f, p=p: f(k, n, p))(4.0)) for k in k]
+            assert slopes[0] == slopes[-1] == 0
+            if p == 0.3:
+                assert np.all(np.isfinite(slopes))
+                assert (slopes[-2] == 0) == (method != "pmf")
+    whole = tape.grad(lambda n: stats.binom.logpmf(4.0, n, 0.3))(4.0)
+    np.testing.assert_allclose(whole, float(mpmath.digamma(5) - mpmath.digamma(1)) + np.log(0.7), rtol=1e-14)
+
+
+def test_a_likelihood_of_the_number_of_trials_has_its_slope():
+    """Of many numbers at once, in a program, and of a negative binomial distribution, whose n is real."""
+    k = np.array([3.0, 5.0, 2.0, 4.0])
+    for f in (stats.binom, stats.nbinom):
+        slope = tape.grad(lambda n, f=f: np.sum(f.logpmf(k, n, 0.4)))
+        at = np.array(9.0)
+        psi = np.sum(special.digamma(at + 1) - special.digamma(at - k + 1)) + 4 * np.log(0.6)
+        if f is stats.nbinom:
+            psi = np.sum(special.digamma(at + k) - special.digamma(at)) + 4 * np.log(0.4)
+        np.testing.assert_allclose(slope(at), psi, rtol=1e-13)
+        np.testing.assert_allclose(tape.compile(slope)(at), psi, rtol=1e-13)
 
 
 def test_fitting_a_distribution():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,13 @@ _WORDS = 2
 _FAST = frozenset({"PCG64", "PCG64DXSM"})
 """Kinds of the default generator, whose states are four ints: they have a shorter way, of the same result."""
 
-_KINDS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_NAMES = {getattr(np.random, kind): kind for kind in _KINDS}
+KINDS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+"""The types of NumPy's bit generators."""
+
+_NAMES = {getattr(np.random, kind): kind for kind in KINDS}
+
+_LAST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1, "uinteger": 2**32 - 1}
+"""The largest value of parts of a state: NumPy reads a buffer at these positions without a check."""
 
 
 def kind_of(bit_generator: Any) -> str:
@@ -38,7 +44,7 @@ def kind_of(bit_generator: Any) -> str:
         return name
     raise errors.UnsupportedError(
         f"the state of a bit generator of {kind} is not known to tape, which has to repeat draws here. Use "
-        f"one of numpy.random: {', '.join(_KINDS)}"
+        f"one of numpy.random: {', '.join(KINDS)}"
     )
 
 
@@ -68,21 +74,62 @@ def state_of(bit_generator: Any) -> np.ndarray:
     return np.concatenate(parts).view(np.int64)
 
 
+@cache
+def state_size(kind: str) -> int:
+    """Return the length of the state of a bit generator, by the name of its type."""
+    return int(state_of(getattr(np.random, kind)(0)).size)
+
+
 def set_state(bit_generator: Any, state: np.ndarray) -> None:
-    """Set the state of a bit generator to what `state_of` returned of one of the same type."""
+    """Set the state of a bit generator to what `state_of` returned of one of the same type.
+
+    Raises
+    ------
+    OptionError
+        If it is no state of such a bit generator.
+    """
     kind = kind_of(bit_generator)
+    try:
+        bit_generator.state = _checked(_numbers_of(kind, state))
+    except (OverflowError, TypeError, ValueError):
+        raise errors.OptionError(
+            f"{errors.describe(state)} is no state of a {kind}. Pass a state that a generator had"
+        ) from None
+
+
+def _checked(state: Any) -> Any:
+    """Return a state; raise if a position is out of range, or if it is one that stands still.
+
+    NumPy's loops that reject numbers never end for a generator that repeats one: a PCG64 of an even
+    increment, which none has, may do so, and the Mersenne twister of nothing but zeros.
+    """
+    for key, value in state.items():
+        if isinstance(value, dict):
+            _checked(value)
+        elif (
+            (key in _LAST and not 0 <= value <= _LAST[key])
+            or (key == "inc" and value % 2 == 0)
+            or (key == "key" and len(value) == _LAST["pos"] and not np.any(value[1:]))
+        ):
+            raise ValueError
+    return state
+
+
+def _numbers_of(kind: str, state: np.ndarray) -> dict[str, Any]:
+    """Return a state as NumPy has it."""
+    if np.shape(state) != (state_size(kind),) or state.dtype != np.int64:
+        raise ValueError
     if kind in _FAST:
         content = state.tobytes()
         bits, step, has_half, half = [
             int.from_bytes(content[at : at + 16], "little") for at in range(0, 64, 16)
         ]
-        bit_generator.state = {
+        return {
             "bit_generator": kind,
             "state": {"state": bits, "inc": step},
             "has_uint32": has_half,
             "uinteger": half,
         }
-        return
     words, start = np.ascontiguousarray(state).view(np.uint64), 0
 
     def taken(like: Any) -> Any:
@@ -100,7 +147,7 @@ def set_state(bit_generator: Any, state: np.ndarray) -> None:
             else int.from_bytes(part.tobytes(), "little")
         )
 
-    bit_generator.state = taken(_scratch(kind)[1])
+    return taken(_scratch(kind)[1])
 
 
 def drawn(state: np.ndarray, kind: str, draw: Callable[[np.random.Generator], Any]) -> tuple[np.ndarray, Any]:

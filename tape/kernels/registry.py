@@ -15,6 +15,7 @@ from tape.kernels import (
     sliding,
     small,
     sorting,
+    sparse,
     windowed,
 )
 from tape.kernels.kernel import Kernel, Needs
@@ -30,6 +31,7 @@ GROUPS: dict[str, dict[str, Kernel]] = {
     "searching": searching.KERNELS,
     "counting": counting.KERNELS,
     "sliding": sliding.KERNELS,
+    "sparse": sparse.KERNELS,
     "products of doubles": matrices.DOUBLES,
     "products of singles": matrices.SINGLES,
 }

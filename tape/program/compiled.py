@@ -232,7 +232,7 @@ class Compiled:
         """All programs, by kind of arguments and path."""
         with self._kinds.lock:
             if self._drawing is not None:
-                return self._drawing.inner.programs
+                return self._drawing.programs
             return {
                 Key(self._name, known.form, known.signatures, path.outcomes): path.program
                 for known in self._kinds.all()

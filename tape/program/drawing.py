@@ -9,9 +9,8 @@ function takes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache, update_wrapper
+from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 from tape import errors, tree
@@ -19,48 +18,21 @@ from tape.core import streams
 from tape.core.bit_states import kind_of, set_state, state_of
 from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
-
-_STATES = "states of generators"
-"""The keyword argument of the states: no identifier, so that it is no one else's."""
+from tape.program.calls.generators import (
+    STATES,
+    Argument,
+    Generators,
+    Returned,
+    argument,
+    arguments_of,
+    locked,
+)
 
 _MOST_SOURCES = 16
 """Number of generators that are closed over, from which on those of other calls are dropped."""
 
 _MOST_ANEW = 64
 """Number of generators that one call may add: one that makes new ones adds others whenever it is recorded."""
-
-
-class Argument:
-    """What stands for a generator among the arguments: all of one type share a program.
-
-    Attributes
-    ----------
-    number : int
-        Which of the generators it is: the same one twice has the same number.
-    kind : str
-        The type of its bit generator.
-    type : type
-        Its own type.
-    """
-
-    def __init__(self, number: int, kind: str, type: type) -> None:
-        self.number = number
-        self.kind = kind
-        self.type = type
-
-    def __repr__(self) -> str:
-        return f"{self.type.__name__}({self.kind})"
-
-
-_argument: Callable[..., Argument] = cache(Argument)
-"""The one `Argument` of its kind: they are compared by identity."""
-
-
-class Returned:
-    """Which leaves of a result are generators, by position, and which generator each of them is."""
-
-    def __init__(self, numbers: dict[int, int]) -> None:
-        self.numbers = numbers
 
 
 class Drawing:
@@ -94,6 +66,21 @@ class Drawing:
         """Return the result of the function, and let the generators move on."""
         return self._with_states(args, kwargs, self._run, self._f)
 
+    @property
+    def programs(self) -> dict[Any, Any]:
+        """All programs, each with the generators that it draws from, so that it can be called and saved."""
+        while True:
+            inner = self.inner
+            programs = inner.programs
+            with self._lock:
+                closed_over = list(self._closed_over)  # never fewer than when a program was recorded
+                if self.inner is inner:
+                    break
+        for program in programs.values():
+            if program.generators is None:
+                program.generators = _generators_of(program, closed_over)
+        return programs
+
     def profile(self, args: tuple[Any, ...], repeats: int) -> Any:
         """Measure the program for these arguments; generators stay as they are."""
 
@@ -114,13 +101,16 @@ class Drawing:
                 inner, sources = self.inner, list(self._closed_over)
             given, keywords = args, kwargs
             if has_sources:
-                replaced = [_replaced(leaf, sources) if isinstance(leaf, Source) else leaf for leaf in leaves]
+                count = len(sources)
+                replaced = [
+                    _replaced(leaf, sources, count) if isinstance(leaf, Source) else leaf for leaf in leaves
+                ]
                 given, keywords = tree.unflatten(structure, replaced)
             self._now.sources = sources
             try:
-                with _locked(sources):
+                with locked([source.bits for source in sources]):
                     states = tuple([state_of(source.bits) for source in sources])
-                    return run(inner, given, {**keywords, _STATES: states}, sources)
+                    return run(inner, given, {**keywords, STATES: states}, sources)
             except Undeclared as missing:
                 is_known = any(missing.source.bits is source.bits for source in sources)
                 if is_known or len(anew) > _MOST_ANEW:
@@ -129,17 +119,17 @@ class Drawing:
                 anew.append(missing.source)
 
     def _run(self, inner: Any, args: Any, kwargs: Any, sources: list[Source]) -> Any:
-        out, states, returned = inner(*args, **kwargs)
+        out, states, *returned = inner(*args, **kwargs)
         for source, state in zip(sources, states, strict=True):
             set_state(source.bits, state)
-        return out if returned is None else _with_generators(out, returned, sources)
+        return returned[0].restored(out, dict(enumerate(sources))) if returned else out
 
     def _function(self) -> Callable[..., Any]:
         """Return the function of arguments and states."""
         f, now = self._f, self._now
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            states = kwargs.pop(_STATES)
+            states = kwargs.pop(STATES)
             sources = now.sources
             args, kwargs = tree.map(
                 lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf, (args, kwargs)
@@ -147,7 +137,8 @@ class Drawing:
             with Scope(sources, states) as scope:
                 out = f(*args, **kwargs)
                 out, returned = _without_generators(out, sources, scope)
-            return out, tuple(scope.states()), returned
+            states = tuple(scope.states())
+            return (out, states) if returned is None else (out, states, returned)
 
         return update_wrapper(run, f)
 
@@ -168,14 +159,6 @@ def _without_generators(out: Any, sources: list[Source], scope: Scope) -> tuple[
     )
 
 
-def _with_generators(out: Any, returned: Returned, sources: list[Source]) -> Any:
-    """Return a result with the generators, which have moved on, in their places."""
-    leaves, structure = tree.flatten(out)
-    for at, number in returned.numbers.items():
-        leaves[at] = sources[number]
-    return tree.unflatten(structure, leaves)
-
-
 def check_returned(leaf: Any, scope: Scope) -> None:
     """Raise if a leaf of a result is a generator that was made in a scope, whose state is only there."""
     if isinstance(leaf, Source) and leaf.home is scope:
@@ -185,27 +168,27 @@ def check_returned(leaf: Any, scope: Scope) -> None:
         )
 
 
-@contextmanager
-def _several_locked(sources: list[Source]) -> Iterator[None]:
-    """Hold the locks of several generators, taken in one order by all threads."""
-    with ExitStack() as stack:
-        for source in sorted(sources, key=lambda source: id(source.bits)):
-            stack.enter_context(source.bits.lock)
-        yield
+def _generators_of(program: Any, closed_over: list[Source]) -> Generators:
+    """Return the generators of a program: those that are closed over have the first numbers."""
+    form = program.calling.arguments
+    count = len(tree.unflatten(form.structure, range(tree.size(form.structure)))[1][STATES])
+    given = {n: one for n, one in arguments_of(form.fixed).items() if not one.is_closed_over}
+    own = [None if n in given else closed_over[n].bits for n in range(count)]
+    kinds = [given[n].kind if n in given else kind_of(own[n]) for n in range(count)]
+    return Generators(kinds, own, list(given))
 
 
-def _locked(sources: list[Source]) -> Any:
-    return sources[0].bits.lock if len(sources) == 1 else _several_locked(sources)
+def _replaced(source: Source, sources: list[Source], count: int) -> Argument:
+    """Return what stands for a generator; add it to the list of all if it is not there.
 
-
-def _replaced(source: Source, sources: list[Source]) -> Argument:
-    """Return what stands for a generator; add it to the list of all if it is not there."""
+    ``count`` of them are closed over.
+    """
     kind = kind_of(source.bits)
     for number, other in enumerate(sources):
         if other.bits is source.bits:
-            return _argument(number, kind, type(source))
+            return argument(number, kind, type(source), number < count)
     sources.append(source)
-    return _argument(len(sources) - 1, kind, type(source))
+    return argument(len(sources) - 1, kind, type(source), False)
 
 
 def _unknown() -> errors.UnsupportedError:

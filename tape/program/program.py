@@ -12,6 +12,7 @@ from tape import errors
 from tape.core.node import plain
 from tape.kernels.registry import REGISTRY
 from tape.program.calls.calling import Calling, Leaf
+from tape.program.calls.generators import Generators
 from tape.program.calls.statics import Form
 from tape.program.collector import collector_paused
 from tape.program.files.archive import content_of, read
@@ -65,6 +66,8 @@ class Program(Runner):
 
     notes: tuple[str, ...] = ()
     """Why something that repeats itself is no loop; nothing is known of programs that were loaded."""
+    generators: Generators | None = None
+    """The generators of random numbers that it draws from, if it draws."""
     _profile: Profile | None = None
 
     @collector_paused()
@@ -102,6 +105,7 @@ class Program(Runner):
         calling: Calling,
         donated: frozenset[int],
         name: str,
+        generators: Generators | None = None,
     ) -> Program:
         """Return a program of IR that was not recorded here.
 
@@ -119,9 +123,12 @@ class Program(Runner):
             Dynamic leaves whose memory may be used for results.
         name : str
             Name of the function.
+        generators : Generators, optional
+            What it draws from.
         """
         program = object.__new__(cls)
         program.calling = calling
+        program.generators = generators
         Runner.__init__(program, ir, leaves, known, donated, name)
         return program
 
@@ -145,6 +152,12 @@ class Program(Runner):
         SingularMatrixError, OutOfBoundsError
             If the function has no result for these numbers.
         """
+        if self.generators is None:
+            return self._called(args, kwargs)
+        return self.generators.call(self.name, args, kwargs, self._called)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result for arguments, states of generators among them."""
         leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
         try:
             out = Program.run(self, leaves)  # not that of a subclass
@@ -228,8 +241,11 @@ class Program(Runner):
         Pickle and `copy.deepcopy` use the same format. Arrays that the function closed over are saved as they
         are now: the file has copies. The structure of arguments and result is saved if it consists of dicts,
         lists, tuples and None, and if arguments that are the same in every call are ints, bools or strings.
-        Otherwise the loaded program takes its dynamic leaves as positional arguments, and returns a list of
-        leaves.
+        Otherwise the loaded program takes its dynamic leaves as positional arguments, generators after them,
+        and returns a list of leaves.
+
+        Generators of random numbers that are arguments are arguments of the loaded program. Of those that the
+        function closes over the file has the state as it is now, and the loaded program goes on from there.
 
         Parameters
         ----------
@@ -239,8 +255,8 @@ class Program(Runner):
         Raises
         ------
         UnsupportedError
-            If the program calls back into Python, or a leaf of its result is not a number, an array or a
-            string.
+            If the program calls back into Python for anything but random draws, or a leaf of its result is
+            not a number, an array or a string.
 
         Examples
         --------

@@ -30,6 +30,7 @@ from numpy.random import MT19937, PCG64, PCG64DXSM, SFC64, BitGenerator, Philox,
 from tape import errors
 from tape.core import streams
 from tape.core.node import Handle
+from tape.random import _files as _files  # draws in files of programs
 from tape.random._continuous import Continuous
 from tape.random._discrete import Discrete
 

@@ -238,6 +238,10 @@ def _numbers(
             return _of_each(generator, given, method, size, options, examples)
         whole = (*examples, *as_size(size or ())) if examples else size
         out = _called(generator, given, method, whole, options)
+    except MemoryError:
+        raise errors.OptionError(
+            f"{method}({errors.describe_all(given)}): there is not enough memory"
+        ) from None
     except NUMPY_ERRORS as error:
         if isinstance(error, errors.TapeError):
             raise
@@ -287,6 +291,11 @@ def _of_each(
 
 
 _WITHOUT_SIZE = frozenset({"permutation", "permuted"})
+
+
+def is_without_size(method: str) -> bool:
+    """Return whether a method takes no size."""
+    return method in _WITHOUT_SIZE
 
 
 def _drawn(state: Any, *operands: Any, kind: str, **attrs: Any) -> tuple[Any, Any]:

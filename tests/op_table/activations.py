@@ -1,6 +1,6 @@
 """Activations, smooth ones and those in pieces."""
 
-from tests.op_table.case import Case, _domain, call, grid, joined, nonzero, positive, real
+from tests.op_table.case import Case, _domain, call, complexes, grid, joined, nonzero, positive, real, upper
 
 away = _domain(
     lambda rng, s: rng.choice([-4.5, -2.0, -0.75, -0.2, 0.25, 0.7, 1.5, 4.0, 7.0], s)
@@ -18,6 +18,10 @@ CASES = [
     *(Case(f"nn.{op} {joined([s])}", nn(op), real(*s)) for op in SMOOTH[:-1] for s in ((), (2, 3), (0, 3))),
     *(Case(f"nn.{op} {joined([s])}", nn(op), away(*s))
       for op in (SMOOTH[-1], *KINKED, "leaky_relu") for s in ((), (2, 3), (0, 3))),
+    *(Case(f"nn.{op} complex {joined([s])}", nn(op), upper(*s)) for op in ("silu", "softsign")
+      for s in ((), (2, 3), (0, 3))),
+    Case("nn.silu complex falling", nn("silu"), complexes(2, 3)),
+    Case("nn.glu complex", nn("glu"), complexes(2, 4)),
     Case("nn.gelu tanh", nn("gelu", "tanh"), real(2, 3)),
     Case("nn.elu alpha", nn("elu", 0.5), away(3)),
     Case("nn.celu alpha", nn("celu", 0.5), away(3)),

@@ -10,12 +10,14 @@ from tests.op_table.case import (
     _domain,
     call,
     classes,
+    complexes,
     grid,
     nonzero,
     other_grid,
     positive,
     probabilities,
     real,
+    upper,
 )
 
 shares = _domain(lambda rng, s: rng.uniform(0.35, 0.65, s))
@@ -84,6 +86,11 @@ CASES = [
     Case("nn.kl_div batchmean", nn("kl_div", reduction="batchmean"), real(2, 3), shares(2, 3)),
     *of_pairs("mse_loss", real, real),
     *of_pairs("l1_loss", grid, other_grid),
+    *(Case(f"nn.l1_loss complex {reduction}",
+           lambda ns, e, t, r=reduction: ns.nn.l1_loss(e + t, t, reduction=r), upper(2, 3), complexes(2, 3))
+      for reduction in ("mean", "none")),
+    Case("nn.smooth_l1_loss complex", lambda ns, e, t: ns.nn.smooth_l1_loss(e + t, t, beta=0.0),
+         upper(2, 3), real(2, 3)),
     *(Case(f"nn.smooth_l1_loss {beta}",
            lambda ns, e, t, beta=beta: ns.nn.smooth_l1_loss(e + t, t, beta=beta), apart(2, 3), real(2, 3))
       for beta in (0.0, 1.0, 2.0)),
@@ -93,6 +100,11 @@ CASES = [
     *of_pairs("poisson_nll_loss", real, counts),
     Case("nn.poisson_nll_loss full", nn("poisson_nll_loss", full=True), real(2, 3), counts(2, 3)),
     Case("nn.poisson_nll_loss counts", nn("poisson_nll_loss", log_input=False), positive(2, 3), counts(2, 3)),
+    Case("nn.poisson_nll_loss complex", nn("poisson_nll_loss"), complexes(2, 3), complexes(2, 3)),
+    Case("nn.poisson_nll_loss complex counts", nn("poisson_nll_loss", log_input=False, full=True),
+         upper(2, 3), counts(2, 3)),
+    Case("nn.gaussian_nll_loss complex", nn("gaussian_nll_loss"),
+         complexes(2, 3), complexes(2, 3), positive(2, 3)),
     *of_pairs("gaussian_nll_loss", real, real, positive),
     Case("nn.gaussian_nll_loss full", nn("gaussian_nll_loss", full=True),
          real(2, 3), real(2, 3), positive(2)),
@@ -117,6 +129,8 @@ CASES = [
     Case("nn.triplet_margin_loss swap",
          lambda ns, x, y, z: ns.nn.triplet_margin_loss(-x, y, z, swap=True, margin=20.0, reduction="none"),
          away(4, 3), real(4, 3), away(4, 3)),
+    Case("nn.triplet_margin_loss complex", nn("triplet_margin_loss", margin=20.0, swap=True),
+         upper(4, 3), complexes(4, 3), complexes(4, 3)),
     *(Case(f"nn.multi_margin_loss p={p} {reduction}",
            nn("multi_margin_loss", p=p, margin=20.0, reduction=reduction), real(3, 4), classes(3))
       for p, reduction in ((1, "mean"), (2, "none"), (2, "sum"))),
@@ -134,10 +148,15 @@ CASES = [
     *(Case(f"nn.pairwise_distance p={p}", nn("pairwise_distance", p=p), grid(2, 3), other_grid(2, 3))
       for p in (1.0, 2.0, 3.5)),
     Case("nn.pairwise_distance keepdim", nn("pairwise_distance", keepdim=True), nonzero(3), away(2, 3)),
+    *(Case(f"nn.pairwise_distance complex p={p}",
+           lambda ns, e, y, p=p: ns.nn.pairwise_distance(e + y, y, p), upper(2, 3), complexes(3))
+      for p in (1.0, 2.0, 3.5)),
     *(Case(f"nn.pdist p={p}", nn("pdist", p=p), grid(4, 3)) for p in (1.0, 2.0, 3.0)),
     Case("nn.pdist one", nn("pdist"), real(1, 3)),
     Case("nn.triplet_margin_with_distance_loss", nn("triplet_margin_with_distance_loss", margin=20.0),
          nonzero(4, 3), away(4, 3), nonzero(4, 3)),
+    Case("nn.triplet_margin_with_distance_loss complex", nn("triplet_margin_with_distance_loss", margin=20.0),
+         upper(4, 3), complexes(4, 3), complexes(4, 3)),
     Case("nn.triplet_margin_with_distance_loss own",
          lambda ns, a, p, n: ns.nn.triplet_margin_with_distance_loss(
              a, p, n, lambda x, y: np.sum((x - y) ** 2, -1), 90.0, True, "none"),

@@ -1,6 +1,6 @@
 """Layer, group and other normalisations."""
 
-from tests.op_table.case import Case, positive, real
+from tests.op_table.case import Case, complexes, positive, real, upper
 
 CASES = [
     Case("nn.layer_norm", lambda ns, x: ns.nn.layer_norm(x, 4), real(2, 3, 4)),
@@ -10,6 +10,8 @@ CASES = [
     Case("nn.layer_norm of nothing", lambda ns, x: ns.nn.layer_norm(x, 0), real(3, 0)),
     Case("nn.rms_norm", lambda ns, x: ns.nn.rms_norm(x, (3, 4), eps=0.01), real(2, 3, 4)),
     Case("nn.rms_norm scaled", lambda ns, x, w: ns.nn.rms_norm(x, [3], w), positive(2, 3), real(3)),
+    Case("nn.rms_norm complex", lambda ns, x, w: ns.nn.rms_norm(x, 3, w, eps=0.01),
+         upper(2, 3), complexes(3)),
     Case("nn.group_norm", lambda ns, x: ns.nn.group_norm(x, 2, eps=0.1), real(2, 6)),
     Case("nn.group_norm affine", lambda ns, x, w, b: ns.nn.group_norm(x, 3, w, b, eps=0.1),
          real(2, 6, 2, 2), real(6), real(6)),

@@ -191,7 +191,11 @@ tanh = elementwise(np.tanh, lambda d, out, x: _tanh_rule(d, out), taylor=series.
 
 def _sigmoid(x: Any) -> Any:
     if x.dtype.kind == "c":
-        raise TypeError("the logistic function takes real numbers here")
+        falls = x.real < 0
+        decay = np.exp(select(falls, x, -x))
+        return select(falls, decay, 1) / (1 + decay)
+    if x.dtype.kind != "f":  # negatives of narrow and unsigned ints wrap around
+        x = x.astype(np.result_type(x, np.float16))
     decay = np.exp(-np.abs(x))  # never overflows
     return select(x >= 0, 1, decay) / (1 + decay)
 
@@ -210,6 +214,12 @@ _sigmoid_bend_rule: Any = fused_elementwise(
 
 
 def _lower_sigmoid(b: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":  # a complex infinity would make NaN in the quotient
+        falls = b.real(x) < 0
+        decay = b.elementwise("exp", b.where(falls, x, -x))
+        return b.where(falls, decay, 1) / (1 + decay)
+    if x.dtype not in (np.float64, np.float32):
+        x = b.cast(x, np.float32 if x.dtype == np.float16 else np.float64)
     return 1 / (1 + b.elementwise("exp", -x))  # 1 / inf is 0, and a program does not warn of the overflow
 
 
@@ -218,7 +228,7 @@ sigmoid: Callable[..., Any] = elementwise(
     lambda d, out, x: _sigmoid_rule(d, out),
     taylor=series.sigmoid,
     lower=_lower_sigmoid,
-    doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
+    doc="The logistic function ``1 / (1 + exp(-x))``, without overflow; of complex numbers too.",
 )
 
 
@@ -245,6 +255,8 @@ _logistic: Callable[..., Any] = elementwise(
 def _softplus(x: Any) -> Any:  # the formula of logaddexp, whose own loop is scalar
     if x.dtype.kind == "c":
         raise TypeError("softplus takes real numbers")
+    if x.dtype.kind != "f":
+        x = x.astype(np.float64)
     return np.maximum(x, 0) + np.log1p(np.exp(0.0 - np.abs(x)))
 
 

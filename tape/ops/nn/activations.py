@@ -14,6 +14,7 @@ import numpy as np
 from tape.core.operands import as_operand, composed
 from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
+from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.elementary import exp, sigmoid, tanh
 from tape.ops.elementwise.elementary import softplus as plain_softplus
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
@@ -25,6 +26,10 @@ from tape.ops.structure.positions import checked_axis
 
 def _held(x: Any, bound: float) -> Any:
     return minimum(maximum(x, -bound), bound)
+
+
+def _is_complex(x: Any) -> bool:
+    return x.dtype.kind == "c" if hasattr(x, "dtype") else type(x) is complex
 
 
 # ---- gelu: x times the distribution function of the normal distribution ------------------------------
@@ -142,16 +147,20 @@ def _silu_bend(d: Any, x: Any) -> Any:
     return d * (sigmoid(held) * sigmoid(-held) * (2 - held * tanh(0.5 * held)))
 
 
-silu = recorder_of(
-    smooth(
-        "silu",
-        _silu,
-        _silu_slope,
-        _silu_bend,
-        doc="``x * sigmoid(x)``, also known as swish; at -inf 0, with derivative 0.",
-    ),
-    1,
-)
+_real_silu = recorder_of(smooth("silu", _silu, _silu_slope, _silu_bend), 1)
+
+
+def silu(x: Any, /) -> Any:
+    """``x * sigmoid(x)``, also known as swish; at -inf 0, with derivative 0. Of complex numbers too.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.silu(np.array([-np.inf, 0.0, np.inf]))
+    array([-0.,  0., inf])
+    """
+    x = as_operand(x)
+    return x * sigmoid(x) if _is_complex(x) else _real_silu(x)
 
 
 def _mish_share(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -312,16 +321,20 @@ def _softsign_bend(d: Any, x: Any) -> Any:
     return d * (-2 * sign(x) * (share * share * share))
 
 
-softsign = recorder_of(
-    smooth(
-        "softsign",
-        _softsign,
-        _softsign_slope,
-        _softsign_bend,
-        doc="``x / (1 + abs(x))``; the second derivative at 0 is 0.",
-    ),
-    1,
-)
+_real_softsign = recorder_of(smooth("softsign", _softsign, _softsign_slope, _softsign_bend), 1)
+
+
+def softsign(x: Any, /) -> Any:
+    """``x / (1 + abs(x))``; the second derivative at 0 is 0. Of complex numbers too.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.softsign(np.array([-np.inf, 1.0])), tape.nn.softsign(np.array([3.0j]))
+    (array([-1. ,  0.5]), array([0.+0.75j]))
+    """
+    x = as_operand(x)
+    return x / (1 + absolute(x)) if _is_complex(x) else _real_softsign(x)
 
 
 def tanhshrink(x: Any) -> Any:

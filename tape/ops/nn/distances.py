@@ -16,7 +16,7 @@ from tape.ops.elementwise.elementary import relu
 from tape.ops.elementwise.selection import minimum
 from tape.ops.linalg.norms import norm
 from tape.ops.nn.bodies import number
-from tape.ops.nn.losses import Reduction, check_fits, check_reduction, reals, reduced
+from tape.ops.nn.losses import Reduction, check_fits, check_reduction, numbers, reals, reduced
 from tape.ops.structure.indexing import getitem
 
 
@@ -34,7 +34,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     Parameters
     ----------
     x1, x2 : array_like or Var
-        ``(..., D)``, of shapes that broadcast.
+        ``(..., D)``, of shapes that broadcast, real or complex.
     p : float
         The order of the norm.
     eps : float
@@ -53,8 +53,6 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         If the shapes do not broadcast, or there is no axis.
     OptionError
         If a setting is not a number, or ``p`` is negative.
-    DTypeError
-        If an operand is complex.
 
     Examples
     --------
@@ -64,7 +62,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     """
     name = "pairwise_distance"
     p, eps = _order(name, p), number(f"{name}: eps", eps)
-    x1, x2 = reals(name, x1, x2)
+    x1, x2 = numbers(x1, x2)
     try:
         shape = np.broadcast_shapes(x1.shape, x2.shape)
     except ValueError:
@@ -149,8 +147,6 @@ def triplet_margin_with_distance_loss(
         If the shapes do not fit.
     OptionError
         If there is no such reduction, or ``margin`` is not a number.
-    DTypeError
-        If an operand is complex.
 
     Examples
     --------
@@ -162,7 +158,7 @@ def triplet_margin_with_distance_loss(
     name = "triplet_margin_with_distance_loss"
     check_reduction(name, reduction)
     margin = number(f"{name}: margin", margin)
-    anchor, positive, negative = reals(name, anchor, positive, negative)
+    anchor, positive, negative = numbers(anchor, positive, negative)
     distance = pairwise_distance if distance_function is None else distance_function
     near, away = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -33,24 +33,34 @@ def reduced(losses: Any, reduction: str) -> Any:
     return (mean_along if reduction == "mean" else sum_along)(losses, axis=None, keepdims=False)
 
 
+def numbers(*operands: Any) -> list[Any]:
+    """Return operands as arrays or Vars."""
+    return [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in map(as_operand, operands)]
+
+
 def reals(name: str, *operands: Any) -> list[Any]:
     """Return operands as arrays or Vars, which must not be complex."""
-    arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in map(as_operand, operands)]
+    arrays = numbers(*operands)
     if any(x.dtype.kind == "c" for x in arrays):
         raise DTypeError(f"{name} takes real numbers, not {describe_all(arrays)}")
     return arrays
 
 
 def like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]:
-    """Return input and target of a loss, which must have one shape: they are not broadcast."""
+    """Return input and target of a loss, real numbers of one shape: they are not broadcast."""
+    return numbers_like_shaped(name, reduction, *reals(name, input, target))
+
+
+def numbers_like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]:
+    """Return input and target of a loss, as `like_shaped` does, which may be complex."""
     check_reduction(name, reduction)
-    input, target = reals(name, input, target)
+    input, target = numbers(input, target)
     if input.shape != target.shape:
         raise ShapeError(
             f"{name}: input has shape {list(input.shape)}, target {list(target.shape)}. They are not "
             "broadcast: reshape one of them"
         )
-    if target.dtype.kind in "biu" and input.dtype.kind == "f":
+    if target.dtype.kind in "biu" and input.dtype.kind in "fc":
         target = astype(target, input.dtype)  # labels do not widen float32
     return [input, target]
 

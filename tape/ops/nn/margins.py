@@ -16,7 +16,14 @@ from tape.ops.elementwise.elementary import relu, softplus, sqrt
 from tape.ops.elementwise.selection import maximum, minimum, where
 from tape.ops.linalg.norms import norm
 from tape.ops.nn.bodies import number
-from tape.ops.nn.losses import Reduction, check_reduction, like_shaped, reals, reduced
+from tape.ops.nn.losses import (
+    Reduction,
+    check_reduction,
+    like_shaped,
+    numbers_like_shaped,
+    reals,
+    reduced,
+)
 from tape.ops.number_axes import axis_of
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.positions import checked_axis
@@ -254,7 +261,7 @@ def triplet_margin_loss(
     Parameters
     ----------
     anchor, positive, negative : array_like or Var
-        ``(..., D)``, of one shape.
+        ``(..., D)``, of one shape, real or complex.
     margin : float
         The margin by which it should be further away.
     p : float
@@ -277,8 +284,6 @@ def triplet_margin_loss(
         If the shapes differ, or there is no axis.
     OptionError
         If there is no such reduction, a setting is not a number or ``p`` is not positive.
-    DTypeError
-        If an operand is complex.
 
     Examples
     --------
@@ -294,8 +299,8 @@ def triplet_margin_loss(
     )
     if not p > 0:
         raise OptionError(f"{name}: p={p} must be positive: it is the order of a norm")
-    anchor, positive = like_shaped(name, reduction, anchor, positive)
-    anchor, negative = like_shaped(name, reduction, anchor, negative)
+    anchor, positive = numbers_like_shaped(name, reduction, anchor, positive)
+    anchor, negative = numbers_like_shaped(name, reduction, anchor, negative)
     if not anchor.ndim:
         raise ShapeError(f"{name} takes vectors along the last axis, not scalars")
 

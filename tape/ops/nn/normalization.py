@@ -59,6 +59,8 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
     def lowered(b: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
         if not x.size:
             return x, x
+        if x.dtype == np.float16:
+            b.refuse("halves are added as floats")
 
         def mean(x: Any) -> Any:
             return b.fold("sum", x, axis, keepdims=True) * b.literal(1 / count_along(x.shape, axis), x.dtype)
@@ -113,11 +115,12 @@ declare_cost(per_row(3, 3), _scaled)
 # ---- shared by the public functions ------------------------------------------------------------------
 
 
-def checked_floats(name: str, x: Any) -> Any:
-    """Return an operand, which must hold floats."""
+def checked_floats(name: str, x: Any, kinds: str = "f") -> Any:
+    """Return an operand, which must hold floats, or numbers of other kinds of NumPy's."""
     x = as_operand(x)
-    if np.result_type(x).kind != "f":
-        raise DTypeError(f"{name} of {describe(x)}. It must be real floats: convert with astype")
+    if np.result_type(x).kind not in kinds:
+        real = "" if "c" in kinds else "real "
+        raise DTypeError(f"{name} of {describe(x)}. It must be {real}floats: convert with astype")
     return x
 
 
@@ -144,7 +147,6 @@ def _last_axes(
     name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float | None
 ) -> tuple[Any, Axes, tuple[int, ...], float]:
     """Return the operand, its axes to normalise and their lengths, and eps, checked."""
-    x = checked_floats(name, x)
     try:
         lengths = tuple(map(operator.index, np.atleast_1d(normalized_shape)))
     except TypeError as error:
@@ -205,6 +207,7 @@ def layer_norm(
     array([[-1.,  1.],
            [-1.,  1.]])
     """
+    x = checked_floats("layer_norm", x)
     x, axes, lengths, eps = _last_axes("layer_norm", x, normalized_shape, weight, bias, eps)
     return affine(standardized(x, axis=axes, eps=float(eps)), weight, bias, lengths)
 
@@ -216,7 +219,9 @@ def rms_norm(
 
     Parameters
     ----------
-    x, normalized_shape, weight
+    x : array_like or Var
+        ``(..., *normalized_shape)``, floats. As in PyTorch they may be complex, and ``x**2`` is complex then.
+    normalized_shape, weight
         Same as for `layer_norm`.
     eps : float, optional
         By default the distance from 1 to the next float of the dtype of ``x``.
@@ -228,8 +233,10 @@ def rms_norm(
 
     Raises
     ------
-    ShapeError, DTypeError, OptionError
+    ShapeError, OptionError
         Like `layer_norm`.
+    DTypeError
+        If ``x`` does not hold floats.
 
     References
     ----------
@@ -241,6 +248,7 @@ def rms_norm(
     >>> tape.nn.rms_norm([3.0, 4.0, 0.0, 0.0], 4).round(3)
     array([1.2, 1.6, 0. , 0. ])
     """
+    x = checked_floats("rms_norm", x, "fc")
     x, axes, lengths, eps = _last_axes("rms_norm", x, normalized_shape, weight, None, eps)
     return affine(_scaled(x, axis=axes, eps=float(eps)), weight, None, lengths)
 

@@ -14,7 +14,15 @@ from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.elementary import exp, log, square
 from tape.ops.elementwise.selection import maximum, where
 from tape.ops.nn.bodies import number, smooth
-from tape.ops.nn.losses import Reduction, check_reduction, check_values, like_shaped, reals, reduced
+from tape.ops.nn.losses import (
+    Reduction,
+    check_reduction,
+    check_values,
+    like_shaped,
+    numbers_like_shaped,
+    reals,
+    reduced,
+)
 from tape.ops.structure.shape import expand_dims
 
 
@@ -55,7 +63,7 @@ def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
 
 @composed
 def l1_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
-    """The absolute error, with derivative 0 where it is 0. Otherwise like `mse_loss`.
+    """The absolute error, with derivative 0 where it is 0; of complex numbers too. Otherwise like `mse_loss`.
 
     Examples
     --------
@@ -63,7 +71,7 @@ def l1_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     >>> float(tape.nn.l1_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     1.0
     """
-    input, target = like_shaped("l1_loss", reduction, input, target)
+    input, target = numbers_like_shaped("l1_loss", reduction, input, target)
     return reduced(absolute(input - target), reduction)
 
 
@@ -130,11 +138,11 @@ def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta:
     beta = number("smooth_l1_loss: beta", beta)
     if not beta >= 0:
         raise OptionError(f"smooth_l1_loss: beta={beta}. It must not be negative")
-    input, target = like_shaped("smooth_l1_loss", reduction, input, target)
-    error = input - target
     if not beta:
-        return reduced(absolute(error), reduction)
-    return reduced(_huber(error, delta=beta), reduction) / beta
+        input, target = numbers_like_shaped("smooth_l1_loss", reduction, input, target)
+        return reduced(absolute(input - target), reduction)
+    input, target = like_shaped("smooth_l1_loss", reduction, input, target)
+    return reduced(_huber(input - target, delta=beta), reduction) / beta
 
 
 @composed
@@ -151,7 +159,7 @@ def poisson_nll_loss(
     Parameters
     ----------
     input : array_like or Var
-        The expected counts, or their logarithms.
+        The expected counts, or their logarithms. As in PyTorch they may be complex: so is the loss then.
     target : array_like or Var
         The counts, of the shape of ``input``.
     log_input : bool
@@ -176,7 +184,7 @@ def poisson_nll_loss(
     OptionError
         If there is no such reduction, or ``eps`` is not a number.
     DTypeError
-        If an operand is complex.
+        If ``target`` is complex, and ``full`` is True.
 
     Examples
     --------
@@ -185,7 +193,9 @@ def poisson_nll_loss(
     array([1., 1.])
     """
     eps = number("poisson_nll_loss: eps", eps)
-    input, target = like_shaped("poisson_nll_loss", reduction, input, target)
+    if full:
+        (target,) = reals("poisson_nll_loss with full=True", target)
+    input, target = numbers_like_shaped("poisson_nll_loss", reduction, input, target)
     losses = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         is_large = target > 1
@@ -209,7 +219,8 @@ def gaussian_nll_loss(
     Parameters
     ----------
     input, target : array_like or Var
-        Arrays of one shape: means, and observations.
+        Arrays of one shape: means, and observations. As in PyTorch they may be complex: so is the loss then,
+        with the square of the difference, not that of its absolute value.
     var : array_like or Var
         Variances: of the shape of ``input``, or of one for each sample without the last axis, or with the
         last axis of length one. None is negative.
@@ -232,7 +243,7 @@ def gaussian_nll_loss(
     OptionError
         If a variance is negative at the call, there is no such reduction, or ``eps`` is not a number.
     DTypeError
-        If an operand is complex.
+        If ``var`` is complex.
 
     Examples
     --------
@@ -243,7 +254,7 @@ def gaussian_nll_loss(
     name = "gaussian_nll_loss"
     check_reduction(name, reduction)
     eps = number(f"{name}: eps", eps)
-    input, target = like_shaped(name, reduction, input, target)
+    input, target = numbers_like_shaped(name, reduction, input, target)
     (var,) = reals(name, var)
     shape, given = input.shape, var.shape
     if given not in (shape, shape[:-1], (*shape[:-1], 1)):

@@ -60,6 +60,23 @@ def one_by_one(
     return stack([op(*row, **attrs) for row in rows])
 
 
+def _index(b: Any, indices: Any, indptr: Any) -> Any:
+    return b.concatenate([b.value(indptr, np.int64), b.value(indices, np.int64)], 0)
+
+
+def _lower_product(
+    b: Any, data: Any, indices: Any, indptr: Any, x: Any, shape: tuple[int, int], turned: bool
+) -> Any:
+    data, x = b.value(data), b.value(x)
+    dtype = np.result_type(data.dtype, x.dtype)
+    out = (shape[turned], x.shape[1])
+    lengths = (*shape, data.size, x.shape[1])
+    if 0 in lengths:
+        return b.broadcast(b.literal(0, dtype), out)
+    name = "sparse_turned_product" if turned else "sparse_product"
+    return b.kernel(name, [data, _index(b, indices, indptr), x], lengths, out, dtype)
+
+
 sparse_product: Op = Op(
     _forward,
     name="sparse_product",
@@ -73,6 +90,7 @@ sparse_product: Op = Op(
     ],
     linear=True,
     batch=_batch,
+    lower=_lower_product,
     data_dependent=False,
     doc="The product of a matrix ``shape`` stored by rows, or of its transpose, with a dense one.",
 )
@@ -81,6 +99,17 @@ sparse_product: Op = Op(
 def _sampled(indices: Any, indptr: Any, left: Any, right: Any) -> Any:
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return np.einsum("ek,ek->e", left[rows], right[indices]).astype(np.result_type(left, right), copy=False)
+
+
+def _lower_sampled(b: Any, indices: Any, indptr: Any, left: Any, right: Any) -> Any:
+    left, right, indices = b.value(left), b.value(right), b.value(indices)
+    dtype = np.result_type(left.dtype, right.dtype)
+    lengths = (left.shape[0], right.shape[0], indices.size, left.shape[1])
+    if 0 in lengths:
+        return b.broadcast(b.literal(0, dtype), indices.shape)
+    return b.kernel(
+        "sampled_product", [_index(b, indices, indptr), left, right], lengths, indices.shape, dtype
+    )
 
 
 sampled_product: Op = Op(
@@ -100,6 +129,7 @@ sampled_product: Op = Op(
     batch=lambda op, operands, is_batched, attrs, size: one_by_one(
         op, operands, is_batched, attrs, size, operands[0].shape[-1:]
     ),
+    lower=_lower_sampled,
     data_dependent=False,
     doc="The elements of ``left @ right.T`` at the places that a matrix stored by rows has.",
 )

@@ -1,1 +1,3 @@
-"""Programs in files: `archive` writes and reads them, `structures` the trees of their arguments."""
+"""Programs in files: `archive` writes and reads them, `structures` the trees of their arguments,
+`types` dtypes and numbers, `callbacks` the operations that files may name.
+"""

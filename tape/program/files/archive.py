@@ -1,9 +1,9 @@
 """Files of programs: what `Program.save` writes and `load` reads.
 
 A file is a zip archive without compression: ``program.json``, which describes the IR, and one ``.npy`` for
-each array that the function closed over. There is no code in it, neither Python's nor the machine's: IR that
-is loaded is checked, since anybody may have written it, and then planned, encoded and verified as if it had
-been recorded here.
+each array that the function closed over, and for the state of each generator. There is no code in it, neither
+Python's nor the machine's; random draws are named (`callbacks`). IR that is loaded is checked, since anybody
+may have written it, and then planned, encoded and verified as if it had been recorded here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 import numpy as np
 
 from tape import errors, tree
+from tape.core.bit_states import KINDS
 from tape.program.calls.calling import Leaf
+from tape.program.calls.generators import arguments_of
 from tape.program.calls.statics import Form
-from tape.program.files.structures import Damaged, calling_of, is_short, list_of, require, structures_of
+from tape.program.files.callbacks import callback_of, describe_callback, is_portable
+from tape.program.files.structures import (
+    Damaged,
+    calling_of,
+    generators_of,
+    is_short,
+    list_of,
+    require,
+    structures_of,
+)
+from tape.program.files.types import dtype_name, dtype_of, is_index, shape_of
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.loops import Loop, all_ir
@@ -32,13 +44,8 @@ if TYPE_CHECKING:
 
 Built = TypeVar("Built")
 
-_FORMAT, _VERSION = "tape program", 2
+_FORMAT, _VERSION = "tape program", 3
 _DESCRIPTION = "program.json"
-_DTYPES = {
-    np.dtype(name).newbyteorder("<").str: np.dtype(name)
-    for name in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
-}
-"""Dtypes by their names in files."""
 
 
 # ---- saving ------------------------------------------------------------------------------------------
@@ -60,7 +67,7 @@ def content_of(program: Program) -> bytes:
 def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Return the description of a program for JSON, and the arrays that are saved beside it."""
     ir = program.ir
-    called = sorted({op.name for each in all_ir(ir) for op, _, _ in each.callbacks})
+    called = sorted({op.name for each in all_ir(ir) for op, _, _ in each.callbacks if not is_portable(op)})
     if called:
         raise errors.UnsupportedError(
             f"{program.name} calls back into Python for {', '.join(called)}, and files hold no code. Write "
@@ -78,6 +85,8 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             return [numbers[id(array)]]
         if instruction.op == "literal":
             return [instruction.attrs[1].hex()]
+        if instruction.op == "callback":
+            return describe_callback(*ir.callbacks[instruction.attrs[0]])
         if instruction.op == "loop":
             (loop,) = instruction.attrs
             numbers_of_loop = [loop.length, loop.constants, loop.states, loop.is_backwards, loop.ends_by]
@@ -85,17 +94,18 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         return _plain(instruction.attrs)
 
     def described(ir: IR) -> list[Any]:
-        return [[i.op, i.operands, attrs_of(i, ir), i.shape, _dtype_name(i.dtype)] for i in ir.instructions]
+        return [[i.op, i.operands, attrs_of(i, ir), i.shape, dtype_name(i.dtype)] for i in ir.instructions]
 
     instructions = described(ir)
     constants = [_array_kind(array) for array in arrays]
     known = [None if out is None else _known(out.value, arrays) for out in program.known]
+    generators = _generators(program, arrays)
     return {
         "format": _FORMAT,
         "version": _VERSION,
         "name": program.name,
         "ints": _dynamic_ints(program.calling.arguments),
-        "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), leaf.shape] for leaf in program.leaves],
+        "leaves": [[_leaf_name(leaf), dtype_name(leaf.dtype), leaf.shape] for leaf in program.leaves],
         "instructions": instructions,
         "inputs": ir.inputs,
         "outputs": ir.outputs,
@@ -104,8 +114,9 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "arrays": [_array_kind(array) for array in arrays],
         "constants": len(constants),
         "known": known,
+        "generators": generators,
         "weak": program.calling.weak,
-        "trees": structures_of(program.calling),
+        "trees": structures_of(program.calling, len(generators)),
     }, arrays
 
 
@@ -118,20 +129,11 @@ def _plain(value: Any) -> Any:
 
 def _portable(array: np.ndarray) -> np.ndarray:
     """Return a copy in C order and in the byte order of files."""
-    return np.array(array, dtype=_dtype_name(array.dtype), order="C", subok=False)
-
-
-def _dtype_name(dtype: np.dtype[Any]) -> str:
-    name = dtype.newbyteorder("<").str
-    if name not in _DTYPES:
-        raise errors.UnsupportedError(
-            f"numbers of {dtype} are not the same everywhere, and cannot be saved. Use float64 instead"
-        )
-    return name
+    return np.array(array, dtype=dtype_name(array.dtype), order="C", subok=False)
 
 
 def _array_kind(array: np.ndarray) -> list[Any]:
-    return [_dtype_name(array.dtype), array.shape]
+    return [dtype_name(array.dtype), array.shape]
 
 
 def _leaf_name(leaf: Leaf) -> str:
@@ -142,6 +144,20 @@ def _dynamic_ints(form: Form) -> list[int]:
     """Return which of the dynamic leaves are ints of Python."""
     dynamic = [k for k in range(tree.size(form.structure)) if k not in form.fixed]
     return [number for number, k in enumerate(dynamic) if k in form.ints]
+
+
+def _generators(program: Program, arrays: list[np.ndarray]) -> list[list[Any]]:
+    """Describe the generators of a program; those that are not arguments are saved in their present state."""
+    generators = program.generators
+    if generators is None:
+        return []
+    given = arguments_of(program.calling.arguments.fixed)
+    described: list[list[Any]] = []
+    for number, (kind, state) in enumerate(zip(generators.kinds, generators.states(), strict=True)):
+        if number not in given:
+            arrays.append(_portable(state))
+        described.append([kind, None if number in given else len(arrays) - 1])
+    return described
 
 
 def _known(value: Any, arrays: list[np.ndarray]) -> list[Any]:
@@ -214,7 +230,7 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     require(isinstance(name, str), "the name is not text")
     leaves = [_leaf(leaf) for leaf in list_of(description["leaves"])]
     count = description["constants"]
-    require(_is_index(count, len(arrays) + 1), "the number of constants is wrong")
+    require(is_index(count, len(arrays) + 1), "the number of constants is wrong")
     ir = _ir(description, arrays[:count])
     check(ir)
     _check_leaves(ir, leaves)
@@ -225,19 +241,17 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     weak = tuple(_numbers(description["weak"], len(known)))
     ints = frozenset(_numbers(description["ints"], len(leaves)))
     require(all(leaves[k].kind is np.int64 for k in ints), "an int is passed as something else")
-    calling = calling_of(description["trees"], len(leaves), len(known), weak, ints)
+    kinds, states = _generators_from(description["generators"], arrays)
+    calling = calling_of(description["trees"], len(leaves), len(known), weak, ints, kinds)
     _check_weak(ir, known, weak)
-    return ir, leaves, known, calling, frozenset(donated), name
-
-
-def _is_index(number: Any, count: int) -> bool:
-    return type(number) is int and 0 <= number < count
+    generators = generators_of(calling, kinds, states, leaves)
+    return ir, leaves, known, calling, frozenset(donated), name, generators
 
 
 def _numbers(value: Any, count: int) -> list[int]:
     """Return positions in a list, which must be in order, each once."""
     numbers = list_of(value)
-    require(all(_is_index(number, count) for number in numbers), "a position is out of range")
+    require(all(is_index(number, count) for number in numbers), "a position is out of range")
     require(numbers == sorted(set(numbers)), "positions are not in order")
     return numbers
 
@@ -260,7 +274,7 @@ def _arrays(archive: zipfile.ZipFile, kinds: list[Any]) -> list[np.ndarray]:
 def _array(data: bytes, kind: Any) -> np.ndarray:
     """Read an array, after checking that the file has as many bytes as its shape needs."""
     name, lengths = list_of(kind, 2)
-    dtype, shape = _dtype(name), _shape(lengths)
+    dtype, shape = dtype_of(name), shape_of(lengths)
     stream = io.BytesIO(data)
     require(np.lib.format.read_magic(stream) == (1, 0), "an array has another version of the format")
     found = np.lib.format.read_array_header_1_0(stream)
@@ -272,27 +286,15 @@ def _array(data: bytes, kind: Any) -> np.ndarray:
     return array
 
 
-def _dtype(name: Any) -> np.dtype[Any]:
-    require(isinstance(name, str) and name in _DTYPES, f"no dtype {errors.describe(name)}")
-    return _DTYPES[name]
-
-
-def _shape(lengths: Any) -> tuple[int, ...]:
-    require(
-        all(_is_index(length, 1 << 40) for length in list_of(lengths)), "a shape is not a list of lengths"
-    )
-    return tuple(lengths)
-
-
 def _leaf(entry: Any) -> Leaf:
     kind, name, shape = list_of(entry, 3)
     require(kind in ("array", "float", "scalar"), "a leaf has no such kind")
-    dtype = _dtype(name)
+    dtype = dtype_of(name)
     require(kind != "float" or name == "<f8", "a Python float has another dtype than float64")
     require(kind == "array" or shape == [], "a number has axes")
     require(dtype.kind in "biufc", f"no arguments have dtype {dtype}")
     return Leaf(
-        np.ndarray if kind == "array" else float if kind == "float" else dtype.type, _shape(shape), dtype
+        np.ndarray if kind == "array" else float if kind == "float" else dtype.type, shape_of(shape), dtype
     )
 
 
@@ -312,13 +314,16 @@ def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any], arrays: list[np.
     own: dict[int, int] = {}  # numbers of its constants, by those in the file
     for entry in list_of(entries):
         op, operands, attrs, shape, name = list_of(entry, 5)
-        dtype = _dtype(name)
+        dtype = dtype_of(name)
         if op == "literal":
             known: tuple[Any, ...] = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0]))
+        elif op == "callback":
+            ir.callbacks.append(callback_of(attrs))
+            known = (len(ir.callbacks) - 1,)
         else:
             known = (_loop(attrs, arrays),) if op == "loop" else _tuples(attrs)
         if op == "constant":
-            require(len(known) == 1 and _is_index(known[0], len(arrays)), "a constant is out of range")
+            require(len(known) == 1 and is_index(known[0], len(arrays)), "a constant is out of range")
             if known[0] not in own:
                 own[known[0]] = len(own)
                 ir.constants.append(arrays[known[0]])
@@ -329,7 +334,7 @@ def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any], arrays: list[np.
 
 def _loop(entry: Any, arrays: list[np.ndarray]) -> Loop:
     length, constants, states, is_backwards, ends_by, instructions, inputs, outputs = list_of(entry, 8)
-    require(all(_is_index(number, 1 << 40) for number in (length, constants, states)), "a loop has no length")
+    require(all(is_index(number, 1 << 40) for number in (length, constants, states)), "a loop has no length")
     require(type(is_backwards) is bool, "a loop has no direction")
     require(ends_by in get_args(Ending), "a loop has no end")
     body = _ir_of(instructions, list_of(inputs), list_of(outputs), arrays)
@@ -358,8 +363,19 @@ def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
     if kind == "value":
         require(type(value) in (bool, int, float, str), "a constant result is malformed")
         return Constant(value)
-    require(kind in ("array", "scalar") and _is_index(value, len(arrays)), "a constant result is malformed")
+    require(kind in ("array", "scalar") and is_index(value, len(arrays)), "a constant result is malformed")
     return Constant(arrays[value] if kind == "array" else arrays[value][()])
+
+
+def _generators_from(entries: Any, arrays: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray | None]]:
+    """Return the kind of each generator, and the state of those that are not arguments."""
+    kinds, states = [], []
+    for kind, number in (list_of(entry, 2) for entry in list_of(entries)):
+        require(type(kind) is str and kind in KINDS, "a generator has no such kind")
+        require(number is None or is_index(number, len(arrays)), "the state of a generator is missing")
+        kinds.append(kind)
+        states.append(None if number is None else arrays[number])
+    return kinds, states
 
 
 def _check_weak(ir: IR, known: Sequence[Constant | None], weak: Sequence[int]) -> None:

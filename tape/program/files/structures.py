@@ -6,10 +6,16 @@ read is checked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tape import tree
-from tape.program.calls.calling import Calling
+import numpy as np
+
+from tape import errors, tree
+from tape.core.bit_states import set_state, state_size
+from tape.core.streams import Source
+from tape.program.calls.calling import Calling, Leaf
+from tape.program.calls.generators import STATES, Argument, Generators, argument, arguments_of
 from tape.program.calls.statics import Form
 
 
@@ -34,13 +40,16 @@ def is_short(value: Any) -> bool:
     return type(value) is not int or value.bit_length() < 4096
 
 
-def structures_of(calling: Calling) -> list[Any] | None:
+def structures_of(calling: Calling, generators: int = 0) -> list[Any] | None:
     """Return the structures of arguments and result as JSON; None if they cannot be saved.
 
     Parameters
     ----------
     calling : Calling
         Any.
+    generators : int
+        Number of generators whose states are among the arguments. Structures that cannot be saved are
+        replaced by those of positional arguments, dynamic leaves before generators, and of a list of results.
 
     Returns
     -------
@@ -48,17 +57,43 @@ def structures_of(calling: Calling) -> list[Any] | None:
         Of lists, strings and numbers, for `calling_of`.
     """
     structure, fixed = calling.arguments.structure, calling.arguments.fixed
-    if not all(type(value) in (bool, int, str) and is_short(value) for value in fixed.values()):
-        return None
-    count = tree.size(structure)
-    marks = [["fixed", fixed[k]] if k in fixed else ["leaf"] for k in range(count)]
+    if not all(map(_is_saved, fixed.values())):
+        return _of_leaves(calling, generators)
+    marks = [_mark_of(fixed[k]) if k in fixed else ["leaf"] for k in range(tree.size(structure))]
     try:
         arguments = _branch(tree.unflatten(structure, [_Mark(mark) for mark in marks]))
         count = tree.size(calling.result)
         result = _branch(tree.unflatten(calling.result, [_Mark(["leaf"]) for _ in range(count)]))
     except Damaged:
-        return None
+        return _of_leaves(calling, generators)
     return [arguments, result]
+
+
+def _is_saved(value: Any) -> bool:
+    return isinstance(value, Argument) or (type(value) in (bool, int, str) and is_short(value))
+
+
+def _mark_of(fixed: Any) -> list[Any]:
+    return ["generator", fixed.number] if isinstance(fixed, Argument) else ["fixed", fixed]
+
+
+def _of_leaves(calling: Calling, generators: int) -> list[Any] | None:
+    """Return the structures of a function of leaves, and of generators if there are any."""
+    if not generators:
+        return None
+    structure, fixed = calling.arguments.structure, calling.arguments.fixed
+    order = tree.unflatten(structure, range(tree.size(structure)))[1][STATES]
+    count = tree.size(structure) - len(fixed) - generators
+    if any(k not in fixed for k in range(order[-1] + 1, tree.size(structure))):
+        raise errors.UnsupportedError(
+            "a program that draws has keyword arguments behind its generators, in trees that files cannot "
+            "hold. Pass arguments by position"
+        )
+    given = [["generator", number] for number in arguments_of(fixed)]
+    states = ["tuple", [["leaf"]] * generators]
+    arguments = [["tuple", [*[["leaf"]] * count, *given]], ["dict", [[STATES, states]]]]
+    out = ["list", [["leaf"]] * (tree.size(calling.result) - generators)]
+    return [["tuple", arguments], ["tuple", [out, states]]]
 
 
 class _Mark:
@@ -83,7 +118,12 @@ def _branch(branch: Any) -> list[Any]:
 
 
 def calling_of(
-    trees: Any, leaves: int, results: int, weak: tuple[int, ...], ints: frozenset[int] = frozenset()
+    trees: Any,
+    leaves: int,
+    results: int,
+    weak: tuple[int, ...],
+    ints: frozenset[int] = frozenset(),
+    kinds: Sequence[str] = (),
 ) -> Calling:
     """Return the `Calling` of a program with these structures.
 
@@ -97,6 +137,8 @@ def calling_of(
         The leaves of the result that are Python numbers.
     ints : frozenset of int
         The dynamic leaves that are ints of Python.
+    kinds : sequence of str
+        The types of the bit generators of all generators.
 
     Returns
     -------
@@ -126,7 +168,7 @@ def calling_of(
     arguments, result = list_of(trees, 2)
     marks, structure = tree.flatten(_tree(arguments))
     require(all(type(mark) is _Mark for mark in marks), "the tree of the arguments is malformed")
-    fixed = {k: mark.mark[1] for k, mark in enumerate(marks) if mark.mark[0] == "fixed"}
+    fixed = {k: _fixed(mark.mark, kinds) for k, mark in enumerate(marks) if mark.mark[0] != "leaf"}
     count = len(marks)
     require(count - len(fixed) == leaves, "the arguments have another number of leaves")
     example = tree.unflatten(structure, marks)
@@ -142,6 +184,59 @@ def calling_of(
     return Calling(Form(structure, fixed, places), shape, weak)
 
 
+def _fixed(mark: list[Any], kinds: Sequence[str]) -> Any:
+    """Return what a static leaf is in every call."""
+    kind, value = mark
+    require(kind == "fixed" or value < len(kinds), "there is no such generator")
+    return value if kind == "fixed" else argument(value, kinds[value], Source, False)
+
+
+def generators_of(
+    calling: Calling, kinds: Sequence[str], states: Sequence[np.ndarray | None], leaves: Sequence[Leaf]
+) -> Generators | None:
+    """Return the generators of a program from a file; raise `Damaged` unless arguments and result have them.
+
+    Parameters
+    ----------
+    calling : Calling
+        The structures of arguments and result.
+    kinds, states : sequence
+        The type of each bit generator, and its state if it is not an argument.
+    leaves : sequence of Leaf
+        The types of the dynamic leaves.
+    """
+    form = calling.arguments
+    given = list(arguments_of(form.fixed))
+    if not kinds:
+        return None
+    count = tree.size(form.structure)
+    places = tree.unflatten(form.structure, range(count))[1].get(STATES)
+    is_tuple = type(places) is tuple and len(places) == len(kinds) and all(type(k) is int for k in places)
+    require(is_tuple and not any(k in form.fixed for k in places), "the states of generators are missing")
+    dynamic = [k for k in range(count) if k not in form.fixed]
+    wanted = [Leaf(np.ndarray, (state_size(kind),), np.dtype(np.int64)) for kind in kinds]
+    found = [leaves[dynamic.index(k)] for k in places]
+    require(found == wanted, "the state of a generator has another type than its leaf")
+    result = tree.unflatten(calling.result, range(tree.size(calling.result)))
+    is_pair = type(result) is tuple and len(result) == 2 and type(result[1]) is tuple
+    require(is_pair and len(result[1]) == len(kinds), "the result has no states of generators")
+    numbers = [number for number, state in enumerate(states) if state is None]
+    require(sorted(given) == numbers, "a generator is neither an argument nor has it a state")
+    return Generators(
+        kinds,
+        [None if s is None else _bits(kind, s) for kind, s in zip(kinds, states, strict=True)],
+        given,
+        is_any_type=True,
+    )
+
+
+def _bits(kind: str, state: np.ndarray) -> Any:
+    """Return a bit generator in this state."""
+    made = getattr(np.random, kind)(0)
+    set_state(made, state)  # raises for what is no state
+    return made
+
+
 def _tree(branch: Any) -> Any:
     """Return a tree with a mark for each leaf."""
     kind, *rest = list_of(branch)
@@ -153,6 +248,9 @@ def _tree(branch: Any) -> Any:
     list_of(rest, 1)
     if kind == "fixed":
         require(type(rest[0]) in (bool, int, str), "an argument has no such type")
+        return _Mark(branch)
+    if kind == "generator":
+        require(type(rest[0]) is int and rest[0] >= 0, "a generator has no number")
         return _Mark(branch)
     parts = list_of(rest[0])
     if kind == "list":

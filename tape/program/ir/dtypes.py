@@ -17,7 +17,8 @@ _ARRAYS = """
 """
 _ELEMENTS = """
     angle conjugate frexp imag isclose iscomplex isreal ldexp minus_twice nan_to_num of_parts positive real
-    round scaled sinc tanh_partial where
+    rms_normalized rms_normalized_scale round scaled sigmoid sigmoid_bend sigmoid_partial sinc tanh_partial
+    where
 """
 _MATRICES = """
     alike, cholesky, cholesky_pullback, cofactors, det, eigenvalues, eigenvectors, eigh, eigvalsh,

@@ -76,6 +76,26 @@ class Block:
         return block
 
 
+class Packed(Op):
+    """An operation of several results that returns them as one block.
+
+    Attributes
+    ----------
+    inner : Op
+        The operation.
+    block : Block
+        The layout of its results.
+    """
+
+    def __init__(self, inner: Op, block: Block) -> None:
+        def forward(*operands: Any, **attrs: Any) -> np.ndarray:
+            return block.packed(inner.compute(operands, attrs))
+
+        super().__init__(forward, name=inner.name, explains_errors=False)
+        self.inner = inner
+        self.block = block
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """The attribute of a loop instruction.
@@ -184,11 +204,6 @@ def callback_with_several(
 ) -> Value:
     """Let Python run an operation that has several results, of these types."""
     block = Block.of(results)
-
-    def forward(*operands: Any, **attrs: Any) -> np.ndarray:
-        return block.packed(op.compute(operands, attrs))
-
-    packed = Op(forward, name=op.name, explains_errors=False)
-    value = self.callback(packed, operands, attrs, (block.size,), BYTES)
+    value = self.callback(Packed(op, block), operands, attrs, (block.size,), BYTES)
     self.blocks[value.id] = block
     return value

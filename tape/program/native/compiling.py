@@ -42,6 +42,7 @@ from tape.kernels.compiled import (
     sliding,
     small,
     sorting,
+    sparse,
     systems,
     windowed,
     writes,
@@ -75,7 +76,8 @@ _TELLING = (
     systems.cholesky, systems.triangular_solve, machine.call, machine.run, machine.work,
 )  # fmt: skip
 _OF_KERNELS = (
-    columns, counting, factors, indices, matrices, searching, selection, sliding, small, sorting, windowed,
+    columns, counting, factors, indices, matrices, searching, selection, sliding, small, sorting, sparse,
+    windowed,
 )  # fmt: skip
 _KERNELS = {name: function for module in _OF_KERNELS for name, function in module.KERNELS.items()}
 _LOOPS: tuple[Any, ...] = (normal, circular, exponentials, logarithms)

@@ -40,7 +40,11 @@ class Poisson(Discrete):
 
 
 class Binomial(Discrete):
-    """``n! / (k! (n - k)!) p^k (1 - p)^(n - k)``."""
+    """``n! / (k! (n - k)!) p^k (1 - p)^(n - k)``.
+
+    Derivatives by n are those of gamma functions of a real n, though there is a distribution for whole
+    numbers only. Outside of the support there are none, nor of the probability 1 of all counts.
+    """
 
     shapes = ("n", "p")
 
