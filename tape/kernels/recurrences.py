@@ -1,7 +1,7 @@
 """Running along an axis, element by element: linear recurrences, and products of all factors but one.
 
 NumPy has no loop for either, and needs O(log n) operations on ever shorter arrays. The recurrence has a loop
-of its own: that of `tape.kernels.scans`, on addresses, takes four times as long on columns side by side.
+of its own: that of programs, `tape.kernels.compiled.scans`, takes four times as long on columns side by side.
 """
 
 from __future__ import annotations

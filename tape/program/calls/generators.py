@@ -106,9 +106,7 @@ class Generators:
         self._arguments = tuple(arguments)
         self._is_any_type = is_any_type
 
-    def call(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[..., tuple[Any, Any]]
-    ) -> Any:
+    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[..., Any]) -> Any:
         """Run a program on the states of its generators, and let these move on.
 
         Parameters
@@ -118,7 +116,8 @@ class Generators:
         args, kwargs : tuple, dict
             With generators among their leaves.
         run : callable
-            ``run(args, kwargs)``, which returns the result and the states after it.
+            ``run(args, kwargs)``, which returns the result, the states after it, and a `Returned` if there is
+            a generator in the result.
         """
         leaves, structure = tree.flatten((args, kwargs))
         bits, remaining = list(self.own), list(self._arguments)
@@ -140,6 +139,7 @@ class Generators:
         args, kwargs = tree.unflatten(structure, leaves)
         with locked(bits):
             states = tuple([state_of(one) for one in bits])
+            returned: list[Returned]
             out, after, *returned = run(args, {**kwargs, STATES: states})
             for one, state in zip(bits, after, strict=True):
                 set_state(one, state)

@@ -105,7 +105,7 @@ def position(b: Builder, kind: str, value: Value, axis: int | None, keepdims: bo
 def scan(
     b: Builder, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
 ) -> Value:
-    """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
+    """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.codes.SCANS`."""
     if kind == "min":
         return -b.scan("max", -x, axis, backwards)
     given = (x,) if factors is None else (x, factors)

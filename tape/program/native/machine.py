@@ -6,7 +6,7 @@ kernels of `tape.kernels`. Callbacks, and guards with another outcome, end the l
 row, and resumes the loop after it. Pauses, and portions of rows that take long, end it too: Python handles
 signals, and resumes it in the same row.
 
-`tape.program.native.code` compiles these functions, and makes a Python function of one of them.
+`tape.program.native.compiling` compiles these functions, and `tape.kernels.loading` makes one Python's.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _moved(frame, operand, bytes):  # type: ignore[no-untyped-def]
 
 @inner
 def _size(code):  # type: ignore[no-untyped-def]
-    """Return the itemsize of a dtype code of `tape.kernels.convert`."""
+    """Return the itemsize of a dtype code of `tape.kernels.codes`."""
     return CAST_ITEMSIZES[code]
 
 
