@@ -5,10 +5,10 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from tape.kernels.loading import native
 
 import tape
 from tape.kernels import matrices
+from tape.kernels.loading import native
 from tape.kernels.matrices import APART, IN_PLACE, NOTHING, product_parameters
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.opcodes import WIDTH, opcode

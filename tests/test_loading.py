@@ -1,4 +1,4 @@
-"""Machine code is read from files or made by another process; nothing that goes wrong hangs or is an error."""
+"""Machine code is read from files or made by another process; what goes wrong neither hangs nor raises."""
 
 import os
 import signal

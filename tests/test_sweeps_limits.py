@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program import sweeps
 from tape.kernels.loading import native
+from tape.program import sweeps
 from tape.system import float_flags
 from tests.tiers import rounds
 
