@@ -200,10 +200,15 @@ def native(group: str = MACHINE) -> Native:
     return found
 
 
+def must_wait() -> bool:
+    """Return whether the user wants nothing to run without machine code: TAPE_WAIT=1 is set."""
+    return os.environ.get("TAPE_WAIT") == "1"
+
+
 @contextmanager
 def without_waiting() -> Iterator[None]:
     """A context in which `native` raises `NotReady` instead of waiting, unless TAPE_WAIT=1 is set."""
-    token = _waits.set(os.environ.get("TAPE_WAIT") == "1")
+    token = _waits.set(must_wait())
     try:
         yield
     finally:
@@ -221,7 +226,9 @@ def waiting() -> Iterator[None]:
 
 
 def is_ready(group: str = MACHINE) -> bool:
-    """Return whether a group is loaded, or is on disk: nothing has to be waited for."""
+    """Return whether a group is loaded, or is on disk: nothing has to be waited for, unless `must_wait`."""
+    if must_wait():
+        return wait(group)
     try:
         return find(group) is not None and is_available()
     except Unavailable:
