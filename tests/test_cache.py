@@ -10,12 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import tape
-from tape.kernels.compiled import _jit
-from tape.kernels.reduce import sum_to_shape
 from tape.system import cache
 from tests.kills import kills
 from tests.tiers import rounds
@@ -239,13 +236,7 @@ def test_without_a_folder_or_locks_nobody_waits(folder, monkeypatch):
             pass
 
 
-# ---- numba's kernels ---------------------------------------------------------------------------------
-
-
-def test_no_kernel_is_kept_next_to_the_package():
-    package = Path(tape.__file__).parent
-    sum_to_shape(np.ones((3, 2)), (2,))
-    assert not [path for ending in ("nbi", "nbc") for path in package.rglob(f"*.{ending}")]
+# ---- what is left behind ---------------------------------------------------------------------------------
 
 
 def test_running_leaves_nothing_in_the_package_but_bytecode(tmp_path):
@@ -253,83 +244,21 @@ def test_running_leaves_nothing_in_the_package_but_bytecode(tmp_path):
     package = tmp_path / "site" / "tape"
     shutil.copytree(Path(tape.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     before = set(package.rglob("*"))
+    (tmp_path / "tests").mkdir()
+    shutil.copy(Path(__file__).with_name("few_units.py"), tmp_path / "tests")
     code = (
-        "import numpy as np, tape; tr = tape.Trace(); b = tr.param(np.ones(50));"
-        "tr.backward((np.ones((40, 50)) * b).sum()); print(tape.__file__)"
+        "import numpy as np, tape; from tests.few_units import only; from tape.kernels import eager;"
+        "only(eager=['sum_rows d']); tr = tape.Trace(); b = tr.param(np.ones(50));"
+        "tr.backward((np.ones((40, 50)) * b).sum()); assert eager.is_loaded('eager', waits=True);"
+        "print(tape.__file__)"
     )
     environment = {**os.environ, "PYTHONPATH": str(package.parent), "TAPE_CACHE_DIR": str(tmp_path / "kept")}
-    environment.pop("NUMBA_CACHE_DIR", None)
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(str(tmp_path))
     left = {path for path in package.rglob("*") if not path.is_dir()} - before
     assert {path.suffix for path in left} <= {".pyc"}
-    assert any(path.name.startswith("kernel-") for path in (tmp_path / "kept").iterdir())
-
-
-def test_a_kernel_is_compiled_once_and_again_after_damage(folder):
-    def double(x):
-        return x + x
-
-    hits = []
-    for _ in range(2):
-        kernel = _jit.kernel(double)
-        assert kernel(2) == 4
-        hits.append(sum(kernel.stats.cache_hits.values()))
-    assert hits == [0, 1]
-    (path,) = folder.iterdir()
-    for content in (b"", b"\xff" * 50):  # not a pickle
-        cache.write(path.name, content, 8)
-        kernel = _jit.kernel(double)
-        assert kernel(2) == 4
-        assert not kernel.stats.cache_hits
-
-
-def test_kernels_of_other_sources_types_and_versions_are_not_taken(folder, monkeypatch):
-    def double(x):
-        return x + x
-
-    def names():
-        return {path.name for path in folder.iterdir()}
-
-    _jit.kernel(double)(2)
-    found = names()
-    for change in (
-        lambda: None,
-        lambda: monkeypatch.setattr(_jit, "_sources", lambda: b"others"),
-        lambda: monkeypatch.setattr(_jit.numba, "__version__", "0.0"),
-        lambda: monkeypatch.setattr(_jit.sys, "version", "0.0"),
-    ):
-        change()
-        _jit.kernel(double)(2.0)
-        assert len(names()) == len(found) + 1
-        found = names()
-
-
-def test_a_kernel_closes_over_what_is_in_its_name(folder):
-    def scaled_by(factor):
-        def scaled(x):
-            return x * factor
-
-        return _jit.kernel(scaled)
-
-    assert scaled_by(2)(3) == 6
-    assert scaled_by(5)(3) == 15
-    assert len(list(folder.iterdir())) == 2
-
-
-def test_kernels_of_the_user_go_where_the_user_says(folder, tmp_path, monkeypatch):
-    """Numba's own settings are left alone."""
-    import numba
-
-    before = numba.config.CACHE_DIR, list(numba.core.caching.CacheImpl._locator_classes)
-    sum_to_shape(np.ones((3, 2)), (2,))
-    assert (numba.config.CACHE_DIR, list(numba.core.caching.CacheImpl._locator_classes)) == before
-    assert type(numba.njit(cache=True)(_of_the_user)._cache).__name__ == "FunctionCache"
-
-
-def _of_the_user(x):
-    return x
+    assert [path.name.partition("-")[0] for path in (tmp_path / "kept").iterdir()] == ["eager"]
 
 
 # ---- processes that are killed -----------------------------------------------------------------------

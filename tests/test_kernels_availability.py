@@ -2,7 +2,6 @@
 
 import ctypes
 import mmap
-import threading
 import warnings
 
 import numpy as np
@@ -11,40 +10,26 @@ from scipy.special import ndtr
 
 import tape
 from tape import errors
-from tape.kernels import availability, fused, headers, reduce
-from tape.kernels.availability import AVOIDED, avoided, give_up, is_available, is_avoided
+from tape.kernels import availability, headers, loading
+from tape.kernels.availability import give_up, is_available
 from tape.kernels.cross_entropy import indexed_losses
-from tape.program.native import code as native
-from tape.program.native import functions, ufuncs
-from tape.program.native.ufuncs import UFUNCS
+from tape.kernels.eager import is_avoided
+from tape.program.ir import promotion
+from tape.program.native import functions
 from tape.program.program import Program
 from tape.program.record.recording import record
-
-STILL_CALLED = []  # code that the table of functions and programs refer to: it must not be freed
+from tests.unloaded import unloaded
 
 
 @pytest.fixture
 def untried(monkeypatch):
-    """A process in which nothing has been tried out."""
-    before = list(AVOIDED), list(availability._reasons), dict(native._loaded), dict(functions._numbers)
-
-    def forget():
-        ufuncs.own_ufunc.cache_clear()
-        UFUNCS.update(dict.fromkeys(ufuncs._GROUP_OF))
-        for name in ufuncs._GROUP_OF:
-            for key in [key for key in functions._numbers if key[0] == name]:
-                del functions._numbers[key]
-
-    AVOIDED[:], availability._reasons[:] = [availability._UNTRIED], []
+    """A process in which nothing has been tried out, and no code has been loaded."""
+    before = list(availability._reasons)
+    availability._reasons[:] = []
     monkeypatch.setattr(availability, "_is_system_known", False)
-    native._loaded.clear()
-    forget()
-    yield monkeypatch
-    AVOIDED[:], availability._reasons[:] = before[:2]
-    STILL_CALLED.extend(native._loaded.values())
-    native._loaded.clear()
-    native._loaded.update(before[2])
-    forget()
+    with unloaded():
+        yield monkeypatch
+    availability._reasons[:] = before
 
 
 def fail(*_, **__):
@@ -61,17 +46,26 @@ def no_library(patch):
         return library(name, *args, **kwargs)
 
     patch.setattr(ctypes, "CDLL", load)
+    loading._name_symbols.cache_clear()
 
 
-def unknown_symbol(patch):
-    """In a version of numba that calls something else."""
-    patch.setattr(native, "_C_FUNCTIONS", frozenset(["exp"]))
-    patch.setattr(ctypes, "pythonapi", object())
-    patch.setattr(native, "_GROUPS", {"machine": ("scalar_op",), "normal": ("scalar_op",)})
-    patch.setattr(native, "_HALF", ())
-    patch.setattr(native, "usable_cores", lambda: 1)
-    patch.setattr(native.cache, "read", lambda name: None)
-    patch.setattr(native.cache, "write", fail)
+def nothing_on_disk(patch):
+    patch.setattr(loading.shipped, "read", lambda group: None)
+    patch.setattr(loading.cache, "read", lambda name: None)
+    patch.setattr(loading, "_maker", None)
+
+
+def no_process(patch):
+    nothing_on_disk(patch)
+    patch.setattr(loading, "_python", fail)
+    patch.setenv("TAPE_WAIT", "1")
+
+
+def failing_process(patch):
+    """As with a version of numba that calls something else."""
+    nothing_on_disk(patch)
+    patch.setattr(loading, "_HELPER", "raise RuntimeError('an unknown symbol')")
+    patch.setenv("TAPE_WAIT", "1")
 
 
 def other_layout(offset, value):
@@ -80,11 +74,11 @@ def other_layout(offset, value):
 
 LACKS = {
     "no C library": no_library,
-    "an unknown symbol": unknown_symbol,
-    "no compiler": lambda patch: patch.setattr(native, "_objects", fail),
+    "no code": lambda patch: patch.setattr(loading, "_objects", fail),
+    "code that does not load": lambda patch: patch.setattr(loading, "Native", fail),
+    "no process to compile in": no_process,
+    "a process that fails": failing_process,
     "no executable memory": lambda patch: patch.setattr(mmap, "mmap", fail),
-    "numba that fails": lambda patch: patch.setattr(availability, "_next", fail),
-    "numba that is wrong": lambda patch: patch.setattr(availability, "_next", lambda x: x),
     "another Python": lambda patch: patch.setattr(headers.sys.implementation, "name", "graalpy"),
     "no global lock": lambda patch: patch.setattr(headers.sysconfig, "get_config_var", lambda name: 1),
     "larger heads of tuples": other_layout("TUPLE", headers.TUPLE + 8),
@@ -103,13 +97,13 @@ def test_whatever_is_missing_everything_runs_on_plain_numpy(untried, lack):
     x = np.linspace(-3.0, 3.0, 3000)
     lack(untried)
     with warnings.catch_warnings(record=True) as caught:
+        trace = tape.Trace()
+        root = np.sum(trace.param(np.full(3, 2.0)) * trace.input(np.arange(3.0)))
+        value, (gradient,) = trace.compile(root).run()  # waits, if there is anything to wait for
         compiled = tape.compile(tape.grad(lambda x: np.sum(np.sin(x) * tape.nn.gelu(x))))
         found = [compiled(x), compiled(x)]
         gelu, slope = tape.nn.gelu(x), tape.grad(lambda x: np.sum(tape.nn.gelu(x)))(x)
         largest = tape.grad(lambda x: np.sum(np.where(x > 0, x, 2 * x)))(x)
-        trace = tape.Trace()
-        root = np.sum(trace.param(np.full(3, 2.0)) * trace.input(np.arange(3.0)))
-        value, (gradient,) = trace.compile(root).run()
         losses = indexed_losses(np.zeros((4, 3)), np.arange(4) % 3)[0]
     density = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
     np.testing.assert_allclose(gelu, x * ndtr(x), rtol=1e-13)
@@ -125,10 +119,11 @@ def test_whatever_is_missing_everything_runs_on_plain_numpy(untried, lack):
     assert len(told) == 1
     assert "plain NumPy" in str(told[0].message)
     assert told[0].filename == __file__
+    assert not compiled.programs
 
 
 def test_a_program_says_what_it_cannot_do_without_a_machine(untried):
-    untried.setattr(native, "_objects", fail)
+    untried.setattr(loading, "_objects", fail)
     with pytest.warns(errors.NotCompiledWarning):
         program = Program(record(lambda x: 2 * x, (np.ones(3),), {}, "f"))
     with pytest.raises(errors.UnsupportedError, match="Call the function itself"):
@@ -144,6 +139,8 @@ def test_there_is_one_warning_and_it_names_the_first_reason(untried):
     give_up("another")
     assert not is_available()
     assert is_avoided()
+    assert not loading.is_ready()
+    assert not loading.wait()
     with pytest.raises(availability.Unavailable, match="the first reason"):
         availability.require()
 
@@ -155,37 +152,6 @@ def test_a_warning_that_is_an_error_is_raised_once(untried):
         with pytest.raises(errors.NotCompiledWarning):
             is_available()
         assert not is_available()
-
-
-# ---- threads -----------------------------------------------------------------------------------------
-
-
-def test_only_the_thread_that_records_does_without_kernels():
-    """Whatever others do at that time."""
-    found = {}
-    assert not is_avoided()
-    with avoided(), avoided():
-        assert is_avoided()
-        other = threading.Thread(target=lambda: found.update(other=is_avoided()))
-        other.start()
-        other.join()
-    assert found == {"other": False}
-    assert not AVOIDED
-
-
-def test_kernels_run_in_other_threads_while_one_records(monkeypatch):
-    calls = []
-    monkeypatch.setattr(reduce, "_sum_rows", lambda x, out: calls.append(threading.get_ident()))
-    with avoided():
-        reduce.sum_to_shape(np.ones((3, 2)), (2,))
-        assert not calls
-        other = threading.Thread(target=reduce.sum_to_shape, args=(np.ones((3, 2)), (2,)))
-        other.start()
-        other.join()
-    assert calls == [other.ident]
-    scale = fused.fused(lambda x, y: x * y, otherwise=lambda x, y: "otherwise")
-    with avoided():
-        assert scale(np.ones(2), np.ones(2)) == "otherwise"
 
 
 # ---- layouts -----------------------------------------------------------------------------------------
@@ -241,3 +207,20 @@ def test_a_ufunc_that_is_laid_out_otherwise_has_no_loop(monkeypatch):
             assert found is None
     monkeypatch.undo()
     assert functions.loop_number("sin", (double, double)) is not None
+
+
+# ---- a NumPy with other loops -----------------------------------------------------------------------
+
+
+def test_unknown_loops_become_callbacks(monkeypatch):
+    monkeypatch.setattr(promotion, "loop_number", lambda name, dtypes: None)
+    promotion.loop_dtypes.cache_clear()
+    try:
+        compiled = tape.compile(lambda x: np.sin(x) * x)
+        for x in (np.ones(2), np.array([1.0, 2.0])):
+            np.testing.assert_array_equal(compiled(x), np.sin(x) * x)
+        (program,) = compiled.programs.values()
+        assert "sin" in str(program.explain())
+        assert len(program) == 2
+    finally:
+        promotion.loop_dtypes.cache_clear()

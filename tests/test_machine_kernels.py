@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tape.program.native.code import _UNITS, native
 
 from tape.kernels.codes import DTYPE_CODES, FOLDS, SCALARS, SCANS, has_fold, has_scan
+from tape.kernels.loading import native
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(100), deadline=None)
@@ -19,11 +19,18 @@ ITEMSIZES = {8: np.float64, 4: np.float32, 1: np.bool_}
 SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30, -1e30, 1e-45, -1e-45]
 
 
+ARGUMENTS = {
+    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "take": 8, "scatter_add": 8, "scalar_op": 4,
+    "sum_product": 7, "scan": 9,
+}  # fmt: skip
+RETURNING = {"take", "scatter_add"}
+
+
 def kernel(name):
     """The machine's own code: all arguments and the result, if there is one, are int64."""
-    function, returns = _UNITS[name]
-    arguments = [ctypes.c_int64] * function.py_func.__code__.co_argcount
-    return ctypes.CFUNCTYPE(ctypes.c_int64 if returns else None, *arguments)(native().addresses[name])
+    result = ctypes.c_int64 if name in RETURNING else None
+    signature = ctypes.CFUNCTYPE(result, *[ctypes.c_int64] * ARGUMENTS[name])
+    return signature(native().addresses[name])
 
 
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))

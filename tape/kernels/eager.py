@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tape.kernels.availability import Unavailable, is_available
-from tape.kernels.loading import NotReady, find, native
+from tape.kernels.loading import NotReady, find, must_wait, native
 
 EAGER, FORMULAS, COLOURING = "eager", "formulas", "colouring"
 """Groups of these kernels: what operations use, steps of optimizers, colourings of sparse derivatives."""
@@ -51,7 +51,7 @@ def is_loaded(group: str, waits: bool = False) -> bool:
     """Return whether the kernels of a group may be used: load them if they are there, or wait for them."""
     if group in _absent:
         try:
-            code = native(group) if waits else find(group)
+            code = native(group) if waits or must_wait() else find(group)
         except (NotReady, Unavailable):
             return False
         if code is None:

@@ -19,7 +19,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache as once
@@ -123,6 +124,10 @@ def _name_symbols(llvm: Any) -> None:
 # ---- groups ------------------------------------------------------------------------------------------
 
 _lock = threading.RLock()
+if hasattr(
+    os, "register_at_fork"
+):  # a process that is forked while a thread loads would wait for it for ever
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _loaded: dict[str, Native] = {}
 _maker: _Maker | None = None
 _waits: ContextVar[bool] = ContextVar("waits", default=True)
@@ -195,10 +200,25 @@ def native(group: str = MACHINE) -> Native:
     return found
 
 
+def must_wait() -> bool:
+    """Return whether the user wants nothing to run without machine code: TAPE_WAIT=1 is set."""
+    return os.environ.get("TAPE_WAIT") == "1"
+
+
 @contextmanager
 def without_waiting() -> Iterator[None]:
     """A context in which `native` raises `NotReady` instead of waiting, unless TAPE_WAIT=1 is set."""
-    token = _waits.set(os.environ.get("TAPE_WAIT") == "1")
+    token = _waits.set(must_wait())
+    try:
+        yield
+    finally:
+        _waits.reset(token)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """A context for code of the user within `without_waiting`, which knows nothing of `NotReady`."""
+    token = _waits.set(True)
     try:
         yield
     finally:
@@ -206,7 +226,9 @@ def without_waiting() -> Iterator[None]:
 
 
 def is_ready(group: str = MACHINE) -> bool:
-    """Return whether a group is loaded, or is on disk: nothing has to be waited for."""
+    """Return whether a group is loaded, or is on disk: nothing has to be waited for, unless `must_wait`."""
+    if must_wait():
+        return wait(group)
     try:
         return find(group) is not None and is_available()
     except Unavailable:
@@ -272,12 +294,41 @@ from tape.program.native.compiling import {function}
 """
 
 
-def helper(
-    function: str, *arguments: Any, environment: dict[str, str] | None = None
-) -> subprocess.Popen[bytes]:
+class Helper(subprocess.Popen[bytes]):
+    """Another Python: what it prints is read from its output, what it complains of is `complaint`.
+
+    Complaints are read all the time: it would stop for ever once a pipe is full, as it soon is where Python
+    is told to list its imports.
+    """
+
+    def __init__(self, command: Sequence[str | Path], environment: dict[str, str]) -> None:
+        super().__init__(
+            command, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self._last: deque[bytes] = deque(maxlen=1)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.stderr is not None
+        with self.stderr, suppress(OSError, ValueError):
+            self._last.extend(line for line in self.stderr if line.strip())
+
+    def complaint(self) -> str:
+        """Wait until it has ended; return the last line that it has complained of, or its exit status."""
+        assert self.stdout is not None
+        with self.stdout:
+            self.stdout.read()
+        self.wait()
+        self._listener.join(1.0)
+        return self._last[0].decode(errors="replace").strip() if self._last else f"status {self.returncode}"
+
+
+def helper(function: str, *arguments: Any, environment: dict[str, str] | None = None) -> Helper:
     """Start another Python that runs a function of `tape.program.native.compiling`.
 
-    It ends with this process, however that ends, and after `SECONDS`. What it prints is read from its output.
+    It ends with this process, however that ends, and after `SECONDS`.
 
     Parameters
     ----------
@@ -297,10 +348,7 @@ def helper(
         path=sys.path, limit=SECONDS, parent=os.getpid(), function=function, arguments=arguments
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    return subprocess.Popen(
-        [_python(), "-c", code], env={**kept, **(environment or {})},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    return Helper([_python(), "-c", code], {**kept, **(environment or {})})
 
 
 def _python() -> Path:
@@ -335,11 +383,10 @@ class _Maker:
         try:
             for group, objects in received(self._process.stdout):
                 self._made[group] = objects
-            _, error = self._process.communicate()
-            lines = error.decode(errors="replace").strip().splitlines()
-            self._failure = lines[-1] if lines else f"exit status {self._process.returncode}"
-        except (OSError, ValueError) as error:
+            self._failure = self._process.complaint()
+        except Exception as error:  # it may have printed anything
             self._process.kill()
+            self._process.complaint()
             self._failure = f"{type(error).__name__}: {error}"
 
     def is_of_another_process(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, overload
 from tape import errors, tree
 from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
-from tape.kernels.loading import NotReady, is_ready, wait, without_waiting
+from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
@@ -303,7 +303,7 @@ class Compiled:
             return self._drawing
 
     def _recordable(self, *args: Any, **kwargs: Any) -> Any:
-        with Scope() as scope:
+        with Scope() as scope, waiting():
             out = self._f(*args, **kwargs)
         for leaf in tree.leaves(out):
             check_returned(leaf, scope)

@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,10 @@ def _cached(group: str) -> dict[str, tuple[str, bytes]] | None:
 def _make(groups: Sequence[str]) -> None:
     """Compile groups, half of them in another process if there is a second core."""
     mine, theirs = _shares(groups)
-    other = helper("compile_parts", theirs) if theirs and usable_cores() > 1 else None
+    other = None
+    if theirs and usable_cores() > 1:
+        with suppress(OSError):
+            other = helper("compile_parts", theirs)
     found: dict[str, dict[str, tuple[str, bytes]]] = {}
     lock = threading.Lock()
 
@@ -160,8 +164,13 @@ def _make(groups: Sequence[str]) -> None:
                 sent(sys.stdout.buffer, group, found[group])
 
     def receive() -> None:
-        for group, objects in received(other.stdout):  # type: ignore[union-attr]
-            keep(group, objects)
+        try:
+            for group, objects in received(other.stdout):  # type: ignore[union-attr]
+                keep(group, objects)
+        except Exception as error:  # it may have printed anything; what it has not made is made here
+            print(f"the second process: {error}", file=sys.stderr)
+        finally:
+            other.kill()  # type: ignore[union-attr]
 
     reader = threading.Thread(target=receive, daemon=True)
     if other is not None:
@@ -170,7 +179,7 @@ def _make(groups: Sequence[str]) -> None:
         keep(group, _compiled(group, names))
     if other is not None:
         reader.join()
-        other.wait()
+        other.complaint()
     for group, names in theirs:  # all of them, if there is no other process; what it has failed to make
         left = [name for name in names if name not in found.get(group, ())]
         if left:

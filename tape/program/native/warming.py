@@ -102,9 +102,8 @@ def _built(level: str, folder: Path) -> Iterator[str]:
     assert process.stdout is not None
     for line in process.stdout:
         yield line.decode().strip()
-    _, error = process.communicate()
+    complaint = process.complaint()
     if process.returncode:
         with suppress(OSError):
             (folder / shipped.INDEX).unlink()
-        last = error.decode(errors="replace").strip().splitlines()[-1:] or [f"status {process.returncode}"]
-        raise errors.UnsupportedError(f"the code for {level} cannot be compiled: {last[0]}")
+        raise errors.UnsupportedError(f"the code for {level} cannot be compiled: {complaint}")
