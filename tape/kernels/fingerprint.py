@@ -11,13 +11,15 @@ from pathlib import Path
 
 _KERNELS = Path(__file__).parent
 _MACHINE = _KERNELS.parent / "program" / "native"
+_ABOUT_FILES = ("availability", "fingerprint", "loading", "shipped")  # which no kernel has anything of
 
 
 @cache
 def sources() -> str | None:
     """Return a hash of all sources that are compiled; None where there are none, as in a zip file."""
     digest = hashlib.sha256()
-    paths = [*sorted(_KERNELS.glob("*.py")), *sorted((_KERNELS / "compiled").glob("*.py"))]
+    paths = [path for path in sorted(_KERNELS.glob("*.py")) if path.stem not in _ABOUT_FILES]
+    paths += sorted((_KERNELS / "compiled").glob("*.py"))
     paths += [_MACHINE / f"{name}.py" for name in ("binding", "machine", "opcodes")]
     try:
         for path in paths:

@@ -124,9 +124,7 @@ def _name_symbols(llvm: Any) -> None:
 # ---- groups ------------------------------------------------------------------------------------------
 
 _lock = threading.RLock()
-if hasattr(
-    os, "register_at_fork"
-):  # a process that is forked while a thread loads would wait for it for ever
+if hasattr(os, "register_at_fork"):  # a process forked while a thread loads would wait for it for ever
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _loaded: dict[str, Native] = {}
 _maker: _Maker | None = None

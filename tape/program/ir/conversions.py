@@ -1,8 +1,8 @@
 """Conversions between dtypes, and between complex numbers and their parts, as instructions.
 
 The kernel `tape.kernels.compiled.convert.cast` converts between few pairs of dtypes. All others go by way of
-int64, or of a wider float, where that gives what NumPy's own conversion does: narrow integers and halves widen
-exactly, and NumPy rounds integers to float32 before it rounds them to float16.
+int64, or of a wider float, where that gives what NumPy's own conversion does: narrow integers and halves
+widen exactly, and NumPy rounds integers to float32 before it rounds them to float16.
 
 Complex numbers are views of pairs of floats, and the other way round: ``reals`` has an axis more than its
 operand, ``complexes`` one less.
