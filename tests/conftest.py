@@ -11,7 +11,7 @@ from hypothesis import settings
 
 import tape
 from tape.program import growth
-from tests import tiers
+from tests import packs, tiers
 
 
 def pytest_addoption(parser):
@@ -53,6 +53,12 @@ def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)  # after others have selected and ordered
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):
+        items[:] = packs.packed(items)
 
 
 def pytest_collection_finish():
