@@ -37,6 +37,7 @@ from tests.oracles import (
     unit_directions,
     vjp,
 )
+from tests.tiers import is_full
 
 DIFFERENTIABLE = [case for case in lightly(CASES) if case.has_derivative]
 ALL_DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
@@ -50,7 +51,7 @@ OF_SEVERAL = [case for case in two_of_each(DIFFERENTIABLE) if len(case.arguments
 PLAIN = [case for case in TWO_OF_EACH if plain.has(case.op)]
 
 every_case = by_operation(CASES)
-every_derivative = by_operation(spread(DIFFERENTIABLE))
+every_derivative = by_operation(DIFFERENTIABLE if is_full() else two_of_each(DIFFERENTIABLE))
 second_derivatives = by_operation(a_third(spread(DIFFERENTIABLE), 0))
 each_operation = by_operation(lightly(TWO_OF_EACH))
 each_derivative = by_operation(two_of_each(DIFFERENTIABLE))

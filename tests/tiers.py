@@ -2,7 +2,8 @@
 
 ``python -m pytest`` runs the plain tier, ``python -m pytest --full`` the full one. What belongs to the full
 tier alone is not collected in the plain one. There is no test of a behaviour that only the full tier has: it
-runs the same tests on more combinations, more cases of each operation and more random examples.
+runs the same tests on more combinations, more cases of each operation and more random examples. But for the
+site of the documentation, which only the full tier builds: `tests.test_docs_site`.
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.

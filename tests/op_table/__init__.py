@@ -61,6 +61,12 @@ def lightly(cases: Iterable[Case]) -> list[Case]:
     return [case for case in wanted if case.op in left or case.op not in names]
 
 
+def one_of_each(cases: Iterable[Case]) -> list[Case]:
+    """Return all cases in the full tier; in the plain tier one of each operation, `lightly`."""
+    wanted = lightly(cases)
+    return wanted if is_full() else list({case.op: case for case in wanted}.values())
+
+
 def a_third(cases: Iterable[Case], part: int) -> list[Case]:
     """Return all cases in the full tier; in the plain tier those of every third operation.
 
