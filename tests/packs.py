@@ -1,8 +1,8 @@
 """Packs: of processes that share the tests, each runs several calls of a test as one.
 
 Each test costs a millisecond or two beside what it does: to set up, to report three times, to collect the
-reports. Calls of one test that need nothing but their arguments do without. One process alone runs each call as
-a test of its own, and so does ``-k``, or a name on the command line, that selects but one.
+reports. Calls of one test that need nothing but their arguments do without. A process that is alone runs each
+call as a test of its own.
 """
 
 from __future__ import annotations

@@ -13,10 +13,19 @@ import tape
 from tape import ops
 from tests import naive_program
 from tests.naive_program import compiled_for
-from tests.op_table import CASES, TWO_OF_EACH, a_third, by_operation, lightly, one_of_each, two_of_each
+from tests.op_table import (
+    CASES,
+    TWO_OF_EACH,
+    a_third,
+    by_operation,
+    few_of_each,
+    lightly,
+    one_of_each,
+    two_of_each,
+)
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
-from tests.tiers import is_full, some
+from tests.tiers import some
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 a_third_of_the_operations = by_operation(a_third(lightly(TWO_OF_EACH), 0))
@@ -81,7 +90,7 @@ def value_and_gradient(case):
     return lambda *args: [case.on(ops)(*args), *gradient(case)(*args)]
 
 
-@by_operation(two_of_each(lightly(CASES)) if not is_full() else CASES)
+@by_operation(few_of_each(lightly(CASES)))
 def test_values_and_gradients(case):
     """And what runs in Python is what is known to: rules that fail would else only make programs slow."""
     compiled = check(value_and_gradient(case), case.args(), case.args(salt=1))

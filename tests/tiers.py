@@ -83,16 +83,17 @@ def cover(*axes: Sequence[Any], times: int = 1) -> list[tuple[Any, ...]]:
     if not all(axes):
         return []
     places = [range(len(axis)) for axis in axes]
-    longest = max(places, key=len)
-    left = dict.fromkeys(product(*places))
+    longest = places.index(max(places, key=len))
+    left: dict[int, list[tuple[int, ...]]] = {value: [] for value in places[longest]}
+    for row in product(*places):
+        left[row[longest]].append(row)
     seen: Counter[tuple[tuple[int, int], ...]] = Counter()
     rows = []
-    for value in list(longest) * times:
-        candidates = [row for row in left if row[places.index(longest)] == value]
+    for candidates in [*left.values()] * times:
         if candidates:
             row = max(candidates, key=lambda row: _worth(row, seen))
             seen.update(_meetings(row))
-            del left[row]
+            candidates.remove(row)
             rows.append(tuple([axis[k] for axis, k in zip(axes, row, strict=True)]))
     return rows
 

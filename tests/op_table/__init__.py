@@ -61,6 +61,12 @@ def lightly(cases: Iterable[Case]) -> list[Case]:
     return [case for case in wanted if case.op in left or case.op not in names]
 
 
+def few_of_each(cases: Iterable[Case]) -> list[Case]:
+    """Return all cases in the full tier, `two_of_each` operation in the plain tier."""
+    wanted = list(cases)
+    return wanted if is_full() else two_of_each(wanted)
+
+
 def one_of_each(cases: Iterable[Case]) -> list[Case]:
     """Return all cases in the full tier; in the plain tier one of each operation, `lightly`."""
     wanted = lightly(cases)
