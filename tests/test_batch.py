@@ -195,7 +195,7 @@ def test_an_operation_without_a_rule_runs_on_an_empty_batch():
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")  # by the first
-@by_operation(some(DIFFERENTIABLE, every=13))
+@by_operation(some(DIFFERENTIABLE, every=26))
 def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case):
     for mode in ("fwd", "rev"):
         check_nested(case, mode)

@@ -25,7 +25,7 @@ from tests.op_table import (
 )
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
-from tests.tiers import some
+from tests.tiers import grid, some
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 a_third_of_the_operations = by_operation(a_third(lightly(TWO_OF_EACH), 0))
@@ -232,8 +232,7 @@ DTYPES = (
 )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0, 3)], ids=str)
+@grid(dtype=DTYPES, shape=[(), (1,), (3,), (2, 3), (0, 3)], times=2, ids=str)
 def test_arguments_of_every_dtype(dtype, shape):
     rng = np.random.default_rng(0)
     other = shape if 0 in shape else (2, 3)

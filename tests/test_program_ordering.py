@@ -88,8 +88,7 @@ def test_without_routines_programs_call_back(monkeypatch):
 # ---- sorting -------------------------------------------------------------------------------------
 
 
-@every_dtype
-@pytest.mark.parametrize("shape", [(1,), (2,), (17,), (5000,), (3, 5), (7, 0), (40, 50), (2, 3, 4)])
+@grid(dtype=DTYPES, shape=[(1,), (2,), (17,), (5000,), (3, 5), (7, 0), (40, 50), (2, 3, 4)], times=2)
 def test_sorting(dtype, shape):
     calls = [(numbers(dtype, *shape, salt=salt),) for salt in (0, 1)]
     for axis in (None, *range(-len(shape), len(shape))):

@@ -264,7 +264,7 @@ class _Walk:
         return bool(self._waiting)
 
     def _names_of(self, owner: Any) -> set[str]:
-        """Return the attributes that code reads and an object has; of a class those that Python reads, too."""
+        """Return the attributes that code reads and an object has; of a class also those Python reads."""
         if isinstance(owner, types.ModuleType):
             return self._attributes & vars(owner).keys()
         if isinstance(owner, type):
