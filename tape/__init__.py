@@ -1,32 +1,91 @@
 """tape: a gradient engine for NumPy code."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tape import errors, nn, ops, optim, scipy, testing, transforms, tree
-from tape.config import show_config
-from tape.core import by_hand as _by_hand  # noqa: F401  # enters itself in the table
-from tape.core.node import Node
-from tape.core.op import Op
-from tape.core.sites import name_scope
-from tape.core.trace import Trace
-from tape.core.var import Var, named
-from tape.expressions import Expression, expression
-from tape.inplace import protocol as _protocol  # noqa: F401  # enters itself in the table
-from tape.inspect.nonfinite import find_nonfinite
-from tape.inspect.profiling import profile
-from tape.inspect.watching import debug
-from tape.nn import relu
-from tape.ops import add, apply, matmul, multiply, subtract, tanh
-from tape.program import Program, compile, load
-from tape.sparse import sparse_hessian, sparse_jacobian, sparsity
+from tape import errors
 from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
-from tape.transforms import *  # noqa: F403
 
-# imported when they are first needed
-_LATE = ("compat", "distributed", "interop", "numpy", "random", "train", "viz")
+if TYPE_CHECKING:
+    from tape import (
+        compat,
+        distributed,
+        interop,
+        nn,
+        numpy,
+        ops,
+        optim,
+        random,
+        scipy,
+        testing,
+        train,
+        transforms,
+        tree,
+        viz,
+    )
+    from tape.config import show_config
+    from tape.core.node import Node
+    from tape.core.op import Op
+    from tape.core.sites import name_scope
+    from tape.core.trace import Trace
+    from tape.core.var import Var, named
+    from tape.expressions.expression import Expression, expression
+    from tape.inspect.nonfinite import find_nonfinite
+    from tape.inspect.profiling import profile
+    from tape.inspect.watching import debug
+    from tape.ops import add, apply, matmul, multiply, subtract, tanh
+    from tape.ops.nn import relu
+    from tape.program import Program, compile, load
+    from tape.program.native.warming import warm_up
+    from tape.sparse import sparse_hessian, sparse_jacobian, sparsity
+    from tape.transforms.checkpoint import checkpoint
+    from tape.transforms.checkpoint_loop import checkpoint_loop
+    from tape.transforms.custom import custom_jvp, custom_vjp
+    from tape.transforms.grad import elementwise_grad, grad, value_and_grad
+    from tape.transforms.implicit import fixed_point, root
+    from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
+    from tape.transforms.jvp import directional_derivative, jvp, linearize
+    from tape.transforms.loops.branches import cond, switch
+    from tape.transforms.loops.mapping import map
+    from tape.transforms.loops.scan import fori_loop, scan
+    from tape.transforms.loops.while_loop import while_loop
+    from tape.transforms.odeint import odeint
+    from tape.transforms.products import gnvp, hvp, rop
+    from tape.transforms.stop import no_grad, stop_gradient
+    from tape.transforms.taylor import taylor
+    from tape.transforms.vjp import vjp
+    from tape.transforms.vmap import vmap
 
+_SUBMODULES = frozenset({
+    "compat", "distributed", "interop", "nn", "numpy", "ops", "optim", "random", "scipy", "testing", "train",
+    "transforms", "tree", "viz",
+})  # fmt: skip
+_TRANSFORMS = (
+    "checkpoint checkpoint_loop cond custom_jvp custom_vjp directional_derivative divergence "
+    "elementwise_grad fixed_point fori_loop gnvp grad hessian hvp jacobian jvp laplacian linearize map "
+    "no_grad odeint root rop scan stop_gradient switch taylor value_and_grad vjp vmap while_loop"
+)
+_HOMES = {
+    "tape.config": "show_config",
+    "tape.core.node": "Node",
+    "tape.core.op": "Op",
+    "tape.core.sites": "name_scope",
+    "tape.core.trace": "Trace",
+    "tape.core.var": "Var named",
+    "tape.expressions": "Expression expression",
+    "tape.inspect.nonfinite": "find_nonfinite",
+    "tape.inspect.profiling": "profile",
+    "tape.inspect.watching": "debug",
+    "tape.ops": "add apply matmul multiply subtract tanh",
+    "tape.ops.nn": "relu",
+    "tape.program": "Program compile load",
+    "tape.program.native.warming": "warm_up",
+    "tape.sparse": "sparse_hessian sparse_jacobian sparsity",
+    "tape.transforms": _TRANSFORMS,
+}
+"""What is imported when it is first needed: names, by the module that has them."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 _ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"
 _ELSEWHERE = {"tensor": _ARRAYS, "Tensor": _ARRAYS, "array": _ARRAYS, "asarray": _ARRAYS, "Variable": _ARRAYS}
@@ -34,11 +93,21 @@ _ELSEWHERE = {"tensor": _ARRAYS, "Tensor": _ARRAYS, "array": _ARRAYS, "asarray":
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
+    if name in _SUBMODULES:
         return import_module(f"tape.{name}")
+    home = _HOME_OF.get(name)
+    if home is not None:
+        for engine in ("tape.ops", "tape.inplace.protocol"):  # which enter operations in the table
+            import_module(engine)
+        found = globals()[name] = getattr(import_module(home), name)
+        return found
     if name in _ELSEWHERE:
         raise errors.MissingAttributeError(f"tape has no {name!r}. {_ELSEWHERE[name]}")
     raise AttributeError(f"module 'tape' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 keep_freed()
@@ -55,35 +124,68 @@ __all__ = [
     "Var",
     "add",
     "apply",
-    "compat",  # noqa: F405
+    "checkpoint",
+    "checkpoint_loop",
+    "compat",
     "compile",
+    "cond",
+    "custom_jvp",
+    "custom_vjp",
     "debug",
-    "distributed",  # noqa: F405
+    "directional_derivative",
+    "distributed",
+    "divergence",
+    "elementwise_grad",
     "errors",
     "expression",
     "find_nonfinite",
+    "fixed_point",
+    "fori_loop",
+    "gnvp",
+    "grad",
+    "hessian",
+    "hvp",
+    "interop",
+    "jacobian",
+    "jvp",
+    "laplacian",
+    "linearize",
     "load",
+    "map",
     "matmul",
     "multiply",
     "name_scope",
     "named",
     "nn",
-    "numpy",  # noqa: F405
+    "no_grad",
+    "numpy",
+    "odeint",
     "ops",
     "optim",
     "profile",
-    "random",  # noqa: F405
+    "random",
     "relu",
+    "root",
+    "rop",
+    "scan",
     "scipy",
     "show_config",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",
+    "stop_gradient",
     "subtract",
+    "switch",
     "tanh",
+    "taylor",
     "testing",
-    "train",  # noqa: F405
+    "train",
+    "transforms",
     "tree",
-    "viz",  # noqa: F405
+    "value_and_grad",
+    "viz",
+    "vjp",
+    "vmap",
+    "warm_up",
+    "while_loop",
 ]
-__all__ += transforms.__all__

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from tape.errors import OptionError
@@ -124,13 +124,12 @@ def show_config() -> Config:
     """
     import scipy
 
-    settings: Any = numba.config
     products, numpy_products = products_library(), numpy_library()
     cores, threads, kernel_cache = usable_cores(), num_threads(), _kernel_cache()
     holding_back = [
         *_blas_advice(cpu_flags(), products, numpy_products, os.environ),
         *_thread_advice(cores, _affinity(), threads, products, numpy_products),
-        *_kernel_advice(kernel_cache, bool(settings.DISABLE_JIT), int(settings.OPT)),
+        *_kernel_advice(kernel_cache),
         *_simd_advice(cpu_flags(), os.environ),
         *_process_advice(_compiles_its_source(), os.environ),
     ]
@@ -138,7 +137,7 @@ def show_config() -> Config:
         tape=sys.modules["tape"].__version__,  # an import would violate the layers
         python=platform.python_version(),
         numpy=np.__version__,
-        numba=numba.__version__,
+        numba=version("numba"),
         scipy=scipy.__version__,
         cores=cores,
         simd=_simd(),
@@ -274,18 +273,13 @@ def _thread_advice(
     return advice
 
 
-def _kernel_advice(kernel_cache: str | None, is_disabled: bool, optimisation: int) -> list[str]:
-    if is_disabled:
-        return ["numba compiles nothing: unset NUMBA_DISABLE_JIT"]
-    advice = []
-    if optimisation < 3:
-        advice.append(f"numba optimises less than it could, at level {optimisation}: unset NUMBA_OPT")
-    if kernel_cache is None or not os.access(kernel_cache, os.W_OK):
-        advice.append(
-            "there is no folder to keep compiled code in, so every process compiles it again: set "
-            "TAPE_CACHE_DIR to a folder of your own, that you can write to and nobody else (chmod 700)"
-        )
-    return advice
+def _kernel_advice(kernel_cache: str | None) -> list[str]:
+    if kernel_cache is not None and os.access(kernel_cache, os.W_OK):
+        return []
+    return [
+        "there is no folder to keep compiled code in, so every process compiles it again: set "
+        "TAPE_CACHE_DIR to a folder of your own, that you can write to and nobody else (chmod 700)"
+    ]
 
 
 def _simd_advice(flags: frozenset[str], environment: Mapping[str, str]) -> list[str]:

@@ -11,6 +11,7 @@ from hypothesis import settings
 
 import tape
 from tape.program import growth
+from tape.program.native.warming import warm_up
 from tests import packs, tiers
 
 
@@ -28,6 +29,12 @@ def pytest_configure(config):
 def pytest_ignore_collect(collection_path, config):
     is_left_out = collection_path.name == "test_docs_site.py" and not tiers.is_full()
     return True if is_left_out else None  # which leaves it to others
+
+
+def pytest_sessionstart(session):
+    """Compile before tests run, once for all processes: they look at programs after the first call."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        warm_up()
 
 
 def pytest_report_header(config):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.kernels import _jit
+from tape.kernels.compiled import _jit
 from tape.kernels.reduce import sum_to_shape
 from tape.system import cache
 from tests.kills import kills

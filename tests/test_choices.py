@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.kernels.availability import avoided
 from tape.kernels.choices import extremes_share, select, share
+from tape.kernels.eager import avoided
 from tape.kernels.recurrences import products_share, recurrence
 from tests.oracles import LAYOUTS, laid_out
 from tests.tiers import grid

@@ -8,9 +8,9 @@ import pytest
 
 import tape
 from tape.kernels import matrices
+from tape.kernels.loading import native
 from tape.kernels.matrices import APART, IN_PLACE, NOTHING, product_parameters
 from tape.kernels.registry import REGISTRY, needs_of
-from tape.program.native.code import native
 from tape.program.native.opcodes import WIDTH, opcode
 from tests.naive_program import program_of
 from tests.tiers import some

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
-from tape.kernels.scalars import SCALARS
-from tape.kernels.scans import SCANS, has_scan
 from tape.program.native.code import _UNITS, native
+
+from tape.kernels.codes import DTYPE_CODES, FOLDS, SCALARS, SCANS, has_fold, has_scan
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(100), deadline=None)

@@ -7,6 +7,7 @@ import pytest
 
 import tape
 from tape import errors, optim
+from tape.optim._line_search import Point, strong_wolfe
 from tests.oracles import pytorch
 
 
@@ -58,6 +59,17 @@ def test_minimum():
     optimizer.step(tape.compile(tape.value_and_grad(lambda p: rosenbrock(p["p"]))))
     for slope in tape.grad(rosenbrock)(params["p"]):
         np.testing.assert_allclose(slope, 0, atol=1e-5)
+
+
+def test_a_bracket_that_no_number_lies_in_ends_the_search():
+    """Rounding errors make the loss of neighbours rise and fall: the bracket shrinks to one number."""
+
+    def at(t):
+        return Point(t, 1.0 - t * (t < 0.3), np.zeros(1), -1.0 if t < 0.3 else 1.0)
+
+    found, evaluations = strong_wolfe(at, at(0.0), 1.0, 1.0, 0.0, 10**4)
+    assert found.t == np.nextafter(0.3, 0)
+    assert evaluations < 10**3
 
 
 def test_strides_mixed_dtypes_and_frozen_leaves():

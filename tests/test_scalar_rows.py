@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.kernels.scalars import SCALARS
+from tape.kernels.codes import SCALARS
 from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.plan import planner
 from tape.program.runtime import encode

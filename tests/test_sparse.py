@@ -14,7 +14,7 @@ from benchmarks.workloads import bundle_adjustment
 from benchmarks.workloads.bundle_adjustment import Problem, reprojection_errors
 from tape import errors
 from tape.core.pattern_rules import elementwise
-from tape.kernels import availability
+from tape.kernels import eager
 from tests import sparse_programs
 from tests.tiers import rounds
 
@@ -294,7 +294,7 @@ def test_pieces_that_fit_in_memory(monkeypatch):
 
 
 def test_without_compiled_code():
-    with availability.avoided():
+    with eager.avoided():
         check(rosenbrock, (X,), (Y,), order=2)
 
 

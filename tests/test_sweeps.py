@@ -11,8 +11,8 @@ import pytest
 
 import tape
 from tape import errors
+from tape.kernels.loading import native
 from tape.program import sweeps
-from tape.program.native.code import native
 from tests.op_table import CASES, a_third, by_operation, few_of_each, lightly
 from tests.tiers import is_full, rounds, some
 

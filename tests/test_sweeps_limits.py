@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tape
+from tape.kernels.loading import native
 from tape.program import sweeps
-from tape.program.native.code import native
 from tape.system import float_flags
 from tests.tiers import rounds
 

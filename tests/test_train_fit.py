@@ -163,6 +163,15 @@ def interrupted_at(k):
     return step
 
 
+@pytest.fixture
+def as_in_a_terminal():
+    """Ctrl-C raises KeyboardInterrupt, which processes that a shell has put in the background do not do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("as_in_a_terminal")
 def test_ctrl_c_ends_after_the_step_and_loses_nothing(tmp_path, capsys):
     handler = signal.getsignal(signal.SIGINT)
     moments = Moments()
@@ -177,6 +186,7 @@ def test_ctrl_c_ends_after_the_step_and_loses_nothing(tmp_path, capsys):
     assert (w, history.stopped) == (12, "")
 
 
+@pytest.mark.usefixtures("as_in_a_terminal")
 def test_a_second_ctrl_c_ends_at_once(capsys):
     def step(w, batch):
         os.kill(os.getpid(), signal.SIGINT)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tape import errors
+from tape.kernels.codes import DTYPE_CODES, FOLDS, SCANS
 from tape.kernels.columns import convolution_parameters
-from tape.kernels.folds import DTYPE_CODES, FOLDS
-from tape.kernels.scans import SCANS
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import (
     blas_number,

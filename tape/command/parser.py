@@ -13,10 +13,11 @@ from tape.command.command import Command
 from tape.command.completion import COMPLETION
 from tape.command.config import CONFIG
 from tape.command.grad import GRAD
+from tape.command.kernels import BUILD_KERNELS, WARM_UP
 from tape.command.ops import OPS
 from tape.command.plot import PLOT
 
-COMMANDS: tuple[Command, ...] = (GRAD, PLOT, OPS, CONFIG, BENCH, COMPLETION)
+COMMANDS: tuple[Command, ...] = (GRAD, PLOT, OPS, CONFIG, WARM_UP, BUILD_KERNELS, BENCH, COMPLETION)
 
 _WIDTH = 80
 _OVERVIEW = """\
@@ -65,6 +66,7 @@ def parser_of(command: Command) -> Parser:
     Examples
     --------
     >>> from tape.command.grad import GRAD
+    from tape.command.kernels import BUILD_KERNELS, WARM_UP
     >>> from tape.command.parser import parser_of
     >>> parser_of(GRAD).parse_args(["a*b", "a=1", "b=2"]).values
     ['a=1', 'b=2']

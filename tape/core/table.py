@@ -7,6 +7,7 @@ up. That is all that the engine knows of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,7 +21,24 @@ UFUNC_METHODS: dict[str, dict[Any, Callable[..., Any]]] = {}
 WRITERS: dict[Any, Callable[..., Any]] = {}
 """A NumPy function that writes into its first argument -> one that does it to a Var."""
 
-INTERNAL: dict[str, Callable[..., Any]] = {}
+_HOMES = {
+    "tape.core.by_hand": "append",
+    "tape.inplace.protocol": "write_at write_function write_ufunc",
+    "tape.program": "compile lower_body lower_steps run_steps swept",
+    "tape.transforms": "each no_grad scan",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+class _Internal(dict[str, Callable[..., Any]]):
+    """Functions by name; a module that enters some of them is imported when one is first needed."""
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        import_module(_HOME_OF[name])
+        return self[name]
+
+
+INTERNAL = _Internal()
 """What the engine calls of the floors above it, where NumPy has no function to name it by -> by name."""
 
 LATE: list[Callable[[Any], Callable[..., Any] | None]] = []

@@ -23,6 +23,7 @@ from tape.distributed._shards import length_of, take
 from tape.distributed._sums import bounds, ordered_sum, sum_over_ranks
 from tape.distributed._world import World, world
 from tape.program.compiled import Compiled
+from tape.program.native.warming import warm_up
 
 _UNKNOWN = -1
 """Digest of a rank without samples that has never had any."""
@@ -134,6 +135,8 @@ class DataParallel:
     def __call__(self, params: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the means over the samples of all ranks."""
         ranks = world()
+        if self._layout is None and (ranks.size > 1 or self._threads > 1):
+            warm_up()  # so that all compute with the same code
         try:
             checked = self._params.look(params) if ranks.size > 1 else 0
             calls = self._calls((params, *args), kwargs)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import KERNEL_DTYPES, kernel
-from tape.kernels.availability import AVOIDED, is_avoided
-from tape.kernels.indices import scatter_add
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.eager import AVOIDED, is_avoided, machine_code
+from tape.kernels.headers import is_plain
 
+_ADD_ROWS = machine_code("add_rows")
 _WHOLE = slice(None)
 _FEW = 32  # elements that NumPy has added sooner than an index of several parts is understood
 _CHANGED = "it was changed in place after it had been used"
@@ -77,11 +78,7 @@ class Scattered:
         dtype: np.dtype[Any] = total.dtype
         rows: np.ndarray = total
         values: np.ndarray = np.ascontiguousarray(self.values)
-        if (
-            (AVOIDED and is_avoided())
-            or values.dtype != dtype
-            or not (values.size and total.flags.c_contiguous)
-        ):
+        if (AVOIDED and is_avoided()) or values.dtype != dtype or not (values.size and is_plain(total)):
             return False
         if len(self.index) > 1 and values.size < _FEW:
             return False
@@ -93,7 +90,7 @@ class Scattered:
             return False
         positions, before, length = found
         rows, values = rows.reshape(before, length, -1), values.reshape(before, positions.size, -1)
-        if not _add_rows(rows, positions, values):
+        if not _ADD_ROWS[dtype.char](rows, positions, values):
             _check(positions, length)
         return True
 
@@ -152,22 +149,6 @@ def _check(positions: np.ndarray, length: int) -> None:
         raise OutOfBoundsError(
             f"an index runs from {least} to {most} and no longer fits {length} elements: {_CHANGED}"
         )
-
-
-@kernel
-def _add_rows(total, positions, values):  # type: ignore[no-untyped-def]
-    before, length, after = total.shape
-    code = 0 if total.itemsize == 8 else 1
-    return scatter_add(
-        code,
-        total.ctypes.data,
-        length,
-        after,
-        positions.ctypes.data,
-        positions.size,
-        before,
-        values.ctypes.data,
-    )
 
 
 def accumulate(total: np.ndarray, contribution: np.ndarray | Scattered) -> None:

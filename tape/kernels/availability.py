@@ -8,56 +8,18 @@ from __future__ import annotations
 
 import mmap
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from tape import errors
 from tape.kernels import headers
-from tape.kernels._jit import kernel
 
 
 class Unavailable(Exception):
     """Compiled code cannot run here."""
 
 
-_EVERYWHERE, _UNTRIED = object(), object()
-
-AVOIDED: list[object] = [_UNTRIED]
-"""Empty while every thread may use kernels; else ask `is_avoided`. A list, because kernels are asked for at
-every operation, and its truth is the cheapest thing to look at."""
-
 _lock = threading.RLock()
 _reasons: list[str] = []
 _is_system_known = False
-
-
-def is_avoided() -> bool:
-    """Return whether kernels give way to NumPy in this thread; need not be asked while `AVOIDED` is empty."""
-    if threading.get_ident() in AVOIDED or not is_available():
-        return True
-    if _UNTRIED in AVOIDED:
-        with _lock:
-            if _UNTRIED in AVOIDED:
-                try:
-                    _try_kernel()
-                finally:
-                    AVOIDED.remove(_UNTRIED)
-    return _EVERYWHERE in AVOIDED
-
-
-@contextmanager
-def avoided() -> Iterator[None]:
-    """A context in which this thread computes without kernels.
-
-    What is done but once, like the recording of a program, is not worth waking numba up, which takes a third
-    of a second in every process.
-    """
-    thread = threading.get_ident()
-    AVOIDED.append(thread)
-    try:
-        yield
-    finally:
-        AVOIDED.remove(thread)
 
 
 def is_available() -> bool:
@@ -72,7 +34,7 @@ def is_available() -> bool:
                         give_up(reason)
                 finally:  # the warning may be an error to the user
                     _is_system_known = True
-    return _EVERYWHERE not in AVOIDED
+    return not _reasons
 
 
 def require() -> None:
@@ -90,10 +52,8 @@ def give_up(reason: str) -> None:
         What has failed.
     """
     with _lock:
-        is_first = _EVERYWHERE not in AVOIDED
-        if is_first:
-            _reasons.append(reason)
-            AVOIDED.append(_EVERYWHERE)
+        is_first = not _reasons
+        _reasons.append(reason)
     if is_first:
         errors.warn(
             f"tape runs on plain NumPy, many times slower: {reason}. Use a 64-bit CPython with its lock on a "
@@ -110,18 +70,3 @@ def _why_no_code() -> str | None:
     except OSError as error:
         return f"the system lets no memory be executed ({error})"
     return None
-
-
-def _try_kernel() -> None:
-    try:
-        found = _next(1)
-    except Exception as error:  # whatever it is that numba cannot do here
-        give_up(f"numba cannot compile ({type(error).__name__}: {error})")
-    else:
-        if found != 2:
-            give_up("what numba compiles computes something else")
-
-
-@kernel
-def _next(number):  # type: ignore[no-untyped-def]
-    return number + 1

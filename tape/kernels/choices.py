@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, inner, kernel
-from tape.kernels.availability import AVOIDED, is_avoided
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.eager import AVOIDED, is_avoided, machine_code
+from tape.kernels.headers import is_plain
 from tape.kernels.reduce import sums_between
 
-_LARGE = 1024  # elements; below, NumPy is as fast, and numba need not be woken up
+_SELECT, _SHARE, _SHARE_EXTREMES = map(machine_code, ("select", "share", "share_extremes"))
+_LARGE = 1024  # elements; below, NumPy is as fast
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -44,7 +46,7 @@ def select(condition: Any, x: Any, y: Any) -> Any:
             xs, ys = _flat(x, shape, like.dtype), _flat(y, shape, like.dtype)
             if xs is not None and ys is not None:
                 out = np.empty(shape, like.dtype)
-                _select(condition.reshape(-1).view(np.int8), xs, ys, out.reshape(-1))
+                _SELECT[out.dtype.char](condition.reshape(-1).view(np.int8), xs, ys, out.reshape(-1))
                 return out
     return np.where(condition, x, y)
 
@@ -80,8 +82,8 @@ def share(d: Any, x: Any, y: Any, choice: str) -> np.ndarray | None:
     if xs is None or ys is None or xs.size == ys.size == 1:
         return None
     out = np.empty(d.shape, d.dtype)
-    sign = d.dtype.type(1 if choice in ("maximum", "fmax") else -1)
-    _share(d.reshape(-1), xs, ys, sign, choice in ("fmax", "fmin"), out.reshape(-1))
+    sign, skips_nan = 1.0 if choice in ("maximum", "fmax") else -1.0, float(choice in ("fmax", "fmin"))
+    _SHARE[d.dtype.char](d.reshape(-1), xs, ys, sign, skips_nan, out.reshape(-1))
     return out
 
 
@@ -119,19 +121,15 @@ def extremes_share(g: Any, x: Any, extremes: Any) -> np.ndarray | None:
     before, reduced, after = steps[0]
     out = np.empty(x.shape, x.dtype)
     each = (before, reduced, after)
-    _share_extremes(
-        gs.reshape(before, after), x.reshape(each), tops.reshape(before, after), out.reshape(each)
-    )
+    _SHARE_EXTREMES[x.dtype.char](
+        gs.reshape(before, after), x.reshape(each), tops.reshape(before, after), np.empty(after, x.dtype),
+        out.reshape(each),
+    )  # fmt: skip
     return out
 
 
 def _is_for_kernels(x: np.ndarray, dtype: np.dtype[Any]) -> bool:
-    return (
-        x.size >= _LARGE
-        and x.flags.c_contiguous
-        and dtype in KERNEL_DTYPES
-        and not (AVOIDED and is_avoided())
-    )
+    return x.size >= _LARGE and is_plain(x) and dtype in KERNEL_DTYPES and not (AVOIDED and is_avoided())
 
 
 def _flat(operand: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
@@ -164,24 +162,21 @@ def _flat(operand: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndar
 # or there is a branch.
 
 
-@inner
-def _stretch(size, x, y):  # type: ignore[no-untyped-def]
+def stretch(size, x, y):  # type: ignore[no-untyped-def]
     return min(x.size if x.size > 1 else size, y.size if y.size > 1 else size)
 
 
-@inner
-def _part(x, start, length):  # type: ignore[no-untyped-def]
+def part(x, start, length):  # type: ignore[no-untyped-def]
     at = start % x.size
     return x[at : at + length]
 
 
-@kernel
-def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
+def select_elements(condition, x, y, out):  # type: ignore[no-untyped-def]
     # Of bytes, any of which but 0 is True: of a bool numba looks at the lowest bit only.
-    one, other, length = x[0], y[0], _stretch(out.size, x, y)
+    one, other, length = x[0], y[0], stretch(out.size, x, y)
     for start in range(0, out.size, length):
         chosen, result = condition[start : start + length], out[start : start + length]
-        xs, ys = _part(x, start, length), _part(y, start, length)
+        xs, ys = part(x, start, length), part(y, start, length)
         if x.size > 1 and y.size > 1:
             for i in range(length):
                 p, q = xs[i], ys[i]
@@ -199,43 +194,39 @@ def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
                 result[i] = one if chosen[i] != 0 else other
 
 
-@inner
-def _wins(p, q, sign, skips_nan):  # type: ignore[no-untyped-def]
+def wins(p, q, sign, skips_nan):  # type: ignore[no-untyped-def]
     return (sign * p > sign * q) | (skips_nan & (q != q) & (p == p))
 
 
-@kernel
-def _share(d, x, y, sign, skips_nan, out):  # type: ignore[no-untyped-def]
+def share_elements(d, x, y, sign, skips_nan, out):  # type: ignore[no-untyped-def]
     half, nothing = d.dtype.type(0.5), d.dtype.type(0)
-    one, other, length = x[0], y[0], _stretch(out.size, x, y)
+    one, other, length = x[0], y[0], stretch(out.size, x, y)
     for start in range(0, out.size, length):
         gs, result = d[start : start + length], out[start : start + length]
-        xs, ys = _part(x, start, length), _part(y, start, length)
+        xs, ys = part(x, start, length), part(y, start, length)
         if x.size == 1:
             for i in range(length):
                 g, q = gs[i], ys[i]
                 rest = half * g if one == q else nothing
-                result[i] = g if _wins(one, q, sign, skips_nan) else rest
+                result[i] = g if wins(one, q, sign, skips_nan) else rest
         elif y.size == 1:
             for i in range(length):
                 g, p = gs[i], xs[i]
                 rest = half * g if p == other else nothing
-                result[i] = g if _wins(p, other, sign, skips_nan) else rest
+                result[i] = g if wins(p, other, sign, skips_nan) else rest
         else:
             for i in range(length):
                 g, p, q = gs[i], xs[i], ys[i]
                 rest = half * g if p == q else nothing
-                result[i] = g if _wins(p, q, sign, skips_nan) else rest
+                result[i] = g if wins(p, q, sign, skips_nan) else rest
 
 
-@kernel
-def _share_extremes(g, x, extremes, out):  # type: ignore[no-untyped-def]
+def share_extremes(g, x, extremes, ties, out):  # type: ignore[no-untyped-def]
     before, reduced, after = x.shape
     nothing = g.dtype.type(0)
-    ties = np.empty(after, g.dtype)
     for a in range(before):
         if after == 1:
-            row, result, top, taken = x[a].reshape(reduced), out[a].reshape(reduced), extremes[a, 0], g[a, 0]
+            row, result, top, taken = x[a, :, 0], out[a, :, 0], extremes[a, 0], g[a, 0]
             count = 0
             for r in range(reduced):
                 is_top = row[r] == top
@@ -246,13 +237,17 @@ def _share_extremes(g, x, extremes, out):  # type: ignore[no-untyped-def]
                 for r in range(reduced):
                     result[r] = taken if row[r] == top else nothing
         else:
-            ties[:] = 0
+            for b in range(after):
+                ties[b] = nothing
             for r in range(reduced):
                 for b in range(after):
                     is_top = x[a, r, b] == extremes[a, b]
                     ties[b] += is_top
                     out[a, r, b] = g[a, b] if is_top else nothing
-            if ties.max() > 1:
+            most = nothing
+            for b in range(after):
+                most = max(most, ties[b])
+            if most > 1:
                 for b in range(after):
                     ties[b] = g[a, b] / max(ties[b], g.dtype.type(1))
                 for r in range(reduced):

@@ -8,15 +8,81 @@ Pothen, "What color is your Jacobian?" (SIAM Review 47, 2005), and of Gebremedhi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from tape.kernels._jit import in_order, kernel
+from tape.kernels.eager import AVOIDED, COLOURING, is_avoided, is_loaded, machine_code
+from tape.kernels.headers import is_plain
+
+_LARGE = 1 << 14  # elements: it takes Python longer than compiling
+
+Kernel = Callable[..., Any]
 
 
-@kernel
-def colour_columns(row_starts, row_members, column_starts, column_members, order, colours):  # type: ignore[no-untyped-def]
+def colour_columns(
+    row_starts: np.ndarray, row_members: np.ndarray, column_starts: np.ndarray, column_members: np.ndarray,
+    order: np.ndarray, colours: np.ndarray,
+) -> None:  # fmt: skip
     """Colour columns so that no two of one colour have an element in the same row."""
-    forbidden = np.full(len(colours) + 1, -1)
+    arrays = (row_starts, row_members, column_starts, column_members, order, colours)
+    _run(columns_coloured, *arrays, np.full((1, len(colours) + 1), -1), dtype=colours.dtype)
+
+
+def colour_stars(
+    starts: np.ndarray, members: np.ndarray, edges: np.ndarray, order: np.ndarray, colours: np.ndarray
+) -> None:
+    """Colour vertices so that neighbours differ, and every path on four vertices has three colours.
+
+    ``edges`` numbers the edge to each member, the same from both of its ends.
+    """
+    work = np.full((7, max(len(colours) + 1, len(members))), -1)
+    _run(stars_coloured, starts, members, edges, order, colours, work, dtype=colours.dtype)
+
+
+def colour_acyclically(
+    starts: np.ndarray, members: np.ndarray, edges: np.ndarray, order: np.ndarray, colours: np.ndarray
+) -> None:
+    """Colour vertices so that neighbours differ, and every cycle has three colours."""
+    work = np.full((6, max(len(colours) + 1, len(members))), -1)
+    _run(acyclically_coloured, starts, members, edges, order, colours, work, dtype=colours.dtype)
+
+
+def order_substitution(
+    tails: np.ndarray, heads: np.ndarray, left: np.ndarray, totals: np.ndarray, order: np.ndarray,
+    is_tail: np.ndarray,
+) -> None:  # fmt: skip
+    """Order edges so that each is the last unknown one in one of the two sums that it is a term of.
+
+    These are ``tails[edge]`` and ``heads[edge]``; a sum has ``left`` terms, and the numbers of their edges
+    add up to ``totals``, so that the last one left is known. All edges are ordered if they form no cycles.
+    """
+    waiting = np.empty(len(left) + 2 * len(tails), np.int64)
+    arrays = (tails, heads, left, totals, order, is_tail.view(np.int8), waiting)
+    _run(substitution_ordered, *arrays, dtype=order.dtype)
+
+
+def substitute(sums: np.ndarray, sources: np.ndarray, targets: np.ndarray, values: np.ndarray) -> None:
+    """Read elements one after the other: each is what its sum holds, and is taken from its other sum."""
+    _run(substituted, sums, sources, targets, values, dtype=sums.dtype)
+
+
+def _run(body: Kernel, *arrays: np.ndarray, dtype: np.dtype[Any]) -> None:
+    """Run a body as machine code; as Python where there is none, yet or at all, or none for the dtype."""
+    is_large = sum(array.size for array in arrays) > _LARGE
+    function = None
+    if is_loaded(COLOURING, waits=is_large) and not (AVOIDED and is_avoided()) and all(map(is_plain, arrays)):
+        function = machine_code(body.__name__).get(dtype.char)
+    (function or body)(*arrays)
+
+
+# ---- what is compiled ------------------------------------------------------------------------------
+
+
+def columns_coloured(row_starts, row_members, column_starts, column_members, order, colours, work):  # type: ignore[no-untyped-def]
+    """Colour columns so that no two of one colour have an element in the same row."""
+    forbidden = work[0]
     for v in order:
         for a in range(column_starts[v], column_starts[v + 1]):
             row = column_members[a]
@@ -30,21 +96,18 @@ def colour_columns(row_starts, row_members, column_starts, column_members, order
         colours[v] = colour
 
 
-@kernel
-def colour_stars(starts, members, edges, order, colours):  # type: ignore[no-untyped-def]
+def stars_coloured(starts, members, edges, order, colours, work):  # type: ignore[no-untyped-def]
     """Colour vertices so that neighbours differ, and every path on four vertices has three colours.
 
     ``edges`` numbers the edge to each member, the same from both of its ends. Edges of two colours form
     stars, of which ``hub`` is the middle.
     """
-    count = len(colours)
-    forbidden = np.full(count + 1, -1)
-    treated = np.full(count, -1)
-    first_for = np.full(count + 1, -1)  # by colour: the vertex that was looked at last,
-    first_at = np.full(count + 1, -1)  # its first neighbour of this colour,
-    first_edge = np.full(count + 1, -1)  # and the edge to it
-    star = np.full(len(members), -1)  # by edge
-    hub = np.full(len(members), -1)  # by star
+    forbidden, treated = work[0], work[1]
+    first_for = work[2]  # by colour: the vertex that was looked at last,
+    first_at = work[3]  # its first neighbour of this colour,
+    first_edge = work[4]  # and the edge to it
+    star = work[5]  # by edge
+    hub = work[6]  # by star
     stars = 0
     for v in order:
         for a in range(starts[v], starts[v + 1]):
@@ -93,19 +156,17 @@ def colour_stars(starts, members, edges, order, colours):  # type: ignore[no-unt
                 stars += 1
 
 
-@kernel
-def colour_acyclically(starts, members, edges, order, colours):  # type: ignore[no-untyped-def]
+def acyclically_coloured(starts, members, edges, order, colours, work):  # type: ignore[no-untyped-def]
     """Colour vertices so that neighbours differ, and every cycle has three colours.
 
     Edges of two colours form trees, kept as disjoint sets of edges.
     """
-    count = len(colours)
-    forbidden = np.full(count + 1, -1)
-    first_for = np.full(count + 1, -1)
-    first_edge = np.full(count + 1, -1)
-    visit_for = np.full(len(members), -1)  # by tree: the vertex that looked at it last,
-    visit_by = np.full(len(members), -1)  # and by which neighbour
-    trees = np.arange(len(members))
+    forbidden, first_for, first_edge = work[0], work[1], work[2]
+    visit_for = work[3]  # by tree: the vertex that looked at it last,
+    visit_by = work[4]  # and by which neighbour
+    trees = work[5]
+    for k in range(len(members)):
+        trees[k] = k
     for v in order:
         for a in range(starts[v], starts[v + 1]):
             if colours[members[a]] >= 0:
@@ -149,14 +210,12 @@ def colour_acyclically(starts, members, edges, order, colours):  # type: ignore[
                 trees[one] = other
 
 
-@kernel
-def order_substitution(tails, heads, left, totals, order, is_tail):  # type: ignore[no-untyped-def]
+def substitution_ordered(tails, heads, left, totals, order, is_tail, waiting):  # type: ignore[no-untyped-def]
     """Order edges so that each is the last unknown one in one of the two sums that it is a term of.
 
     These are ``tails[edge]`` and ``heads[edge]``; a sum has ``left`` terms, and the numbers of their edges
     add up to ``totals``, so that the last one left is known. All edges are ordered if they form no cycles.
     """
-    waiting = np.empty(len(left) + 2 * len(tails), np.int64)
     ready = 0
     for place in range(len(left)):
         if left[place] == 1:
@@ -180,8 +239,7 @@ def order_substitution(tails, heads, left, totals, order, is_tail):  # type: ign
                 ready += 1
 
 
-@in_order
-def substitute(sums, sources, targets, values):  # type: ignore[no-untyped-def]
+def substituted(sums, sources, targets, values):  # type: ignore[no-untyped-def]
     """Read elements one after the other: each is what its sum holds, and is taken from its other sum."""
     for k in range(len(sources)):
         value = sums[sources[k]]

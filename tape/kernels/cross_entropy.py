@@ -8,16 +8,17 @@ from typing import NoReturn
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import KERNEL_DTYPES, kernel
-from tape.kernels.availability import AVOIDED, is_avoided
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.eager import AVOIDED, is_avoided, machine_code
+from tape.kernels.headers import is_plain
 
 # The kernels call the scalar exp of the C library. Rows of this many classes cost less than NumPy's
 # seven passes; longer ones gain more from its SIMD exp. `python -m benchmarks cross_entropy` shows both.
 _FEW_CLASSES = 64
+_LOSSES, _EXCESS = map(machine_code, ("losses", "excess"))
 
 
-@kernel
-def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
+def losses_of(logits, target, losses):  # type: ignore[no-untyped-def]
     """Fill in the losses and return their sum, or -inf, which it cannot be, if a target is no class."""
     rows, classes = logits.shape
     sum_of_losses = 0.0
@@ -36,8 +37,7 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
     return sum_of_losses
 
 
-@kernel
-def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
+def excess_of(logits, target, weight, out):  # type: ignore[no-untyped-def]
     rows, classes = logits.shape
     for i in range(rows):
         chosen = target[i]
@@ -62,8 +62,9 @@ def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
         logits.ndim == 2
         and logits.shape[1] <= _FEW_CLASSES
         and logits.dtype in KERNEL_DTYPES
-        and logits.flags.c_contiguous
+        and is_plain(logits)
         and target.dtype == np.int64
+        and is_plain(target)
         and not (AVOIDED and is_avoided())
     )
 
@@ -110,7 +111,7 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, 
     """
     if _suits_kernel(logits, target):
         losses = np.empty(len(logits), logits.dtype)
-        total = _losses(logits, target, losses)
+        total = _LOSSES[logits.dtype.char](logits, target, losses)
         if total == -np.inf:
             _fail(logits, target)
         return losses, total
@@ -150,7 +151,7 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
     """
     if _suits_kernel(logits, target):
         out = np.empty(logits.shape, logits.dtype)
-        if not _excess(logits, target, weight, out):
+        if not _EXCESS[logits.dtype.char](logits, target, float(weight), out):
             _fail(logits, target)
         return out
     _check_classes(logits, target)

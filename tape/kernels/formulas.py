@@ -1,7 +1,7 @@
 """The formulas of optimizers: one step of one element, each written once.
 
 ``formula(p, g, *state, numbers) -> (p, *state)``, where ``numbers`` are the settings of this step in the
-precision of the element. Numba inlines a formula into a loop over arrays (`tape.kernels.update`); the pure
+precision of the element. Compiled into a loop over arrays (`tape.kernels.compiled.eager`); the pure
 rules of `tape.optim` call the same function on whole arrays and Vars. No formula has a literal: it would
 widen float32 when compiled.
 
@@ -12,26 +12,25 @@ is ``1 - beta``, which in float32 must not be computed from a rounded beta; ``de
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from numba.extending import register_jitable
 
 # ---- descent -----------------------------------------------------------------------------------------
 
 
-@register_jitable
 def _decayed(g, decay, p):  # type: ignore[no-untyped-def]
     """Return the gradient with that of weight decay, if any: an infinite parameter must not make it NaN."""
     return g if decay == 0 else g + decay * p
 
 
-@register_jitable
 def descent(p, g, numbers):  # type: ignore[no-untyped-def]
     """Return ``p - rate * g``, with weight decay."""
     rate, decay = numbers
     return (p - rate * _decayed(g, decay, p),)
 
 
-@register_jitable
 def momentum_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
     """Descend along a velocity."""
     rate, momentum, decay = numbers
@@ -39,7 +38,6 @@ def momentum_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
     return p - rate * velocity, velocity
 
 
-@register_jitable
 def nesterov_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
     """Descend along the velocity of one step ahead."""
     rate, momentum, decay = numbers
@@ -48,7 +46,6 @@ def nesterov_descent(p, g, velocity, numbers):  # type: ignore[no-untyped-def]
     return p - rate * (g + momentum * velocity), velocity
 
 
-@register_jitable
 def lion(p, g, mean, numbers):  # type: ignore[no-untyped-def]
     """Step by the sign of one average, and keep another."""
     rate, beta1, gain1, beta2, gain2, kept = numbers
@@ -58,18 +55,15 @@ def lion(p, g, mean, numbers):  # type: ignore[no-untyped-def]
 # ---- Adam and its kin --------------------------------------------------------------------------------
 
 
-@register_jitable
 def _averages(g, mean, square, beta1, gain1, beta2, gain2):  # type: ignore[no-untyped-def]
     return beta1 * mean + gain1 * g, beta2 * square + gain2 * (g * g)
 
 
-@register_jitable
 def _scaled(mean, square, eps):  # type: ignore[no-untyped-def]
     # np.divide, because numba's / stops at every element to look for a zero
     return np.divide(mean, np.sqrt(square) + eps)
 
 
-@register_jitable
 def adam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     """Adam; both corrections of the bias are part of rate and eps."""
     rate, beta1, gain1, beta2, gain2, eps, decay = numbers
@@ -77,7 +71,6 @@ def adam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     return p - rate * _scaled(mean, square, eps), mean, square
 
 
-@register_jitable
 def adamw(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     """Adam with decoupled weight decay."""
     rate, beta1, gain1, beta2, gain2, eps, kept = numbers
@@ -85,7 +78,6 @@ def adamw(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     return kept * p - rate * _scaled(mean, square, eps), mean, square
 
 
-@register_jitable
 def amsgrad(p, g, mean, square, largest, numbers):  # type: ignore[no-untyped-def]
     """Adam with the largest average of squares so far."""
     rate, beta1, gain1, beta2, gain2, eps, decay = numbers
@@ -94,7 +86,6 @@ def amsgrad(p, g, mean, square, largest, numbers):  # type: ignore[no-untyped-de
     return p - rate * _scaled(mean, largest, eps), mean, square, largest
 
 
-@register_jitable
 def amsgradw(p, g, mean, square, largest, numbers):  # type: ignore[no-untyped-def]
     """`amsgrad` with decoupled weight decay."""
     rate, beta1, gain1, beta2, gain2, eps, kept = numbers
@@ -103,7 +94,6 @@ def amsgradw(p, g, mean, square, largest, numbers):  # type: ignore[no-untyped-d
     return kept * p - rate * _scaled(mean, largest, eps), mean, square, largest
 
 
-@register_jitable
 def adamax(p, g, mean, norm, numbers):  # type: ignore[no-untyped-def]
     """Adam with the maximum norm in place of the squares."""
     rate, beta1, gain1, beta2, eps, decay = numbers
@@ -113,7 +103,6 @@ def adamax(p, g, mean, norm, numbers):  # type: ignore[no-untyped-def]
     return p - rate * np.divide(mean, norm), mean, norm
 
 
-@register_jitable
 def nadam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
     """Adam with Nesterov's momentum: a step along the gradient and one along its average."""
     rate, ahead, beta1, gain1, beta2, gain2, eps, decay, kept = numbers
@@ -125,7 +114,6 @@ def nadam(p, g, mean, square, numbers):  # type: ignore[no-untyped-def]
 # ---- scaled by gradients so far ----------------------------------------------------------------------
 
 
-@register_jitable
 def rmsprop(p, g, square, numbers):  # type: ignore[no-untyped-def]
     """Divide by the root of the average square."""
     rate, alpha, gain, eps, _, decay = numbers
@@ -134,7 +122,6 @@ def rmsprop(p, g, square, numbers):  # type: ignore[no-untyped-def]
     return p - rate * _scaled(g, square, eps), square
 
 
-@register_jitable
 def rmsprop_momentum(p, g, square, velocity, numbers):  # type: ignore[no-untyped-def]
     """`rmsprop` along a velocity."""
     rate, alpha, gain, eps, momentum, decay = numbers
@@ -144,7 +131,6 @@ def rmsprop_momentum(p, g, square, velocity, numbers):  # type: ignore[no-untype
     return p - rate * velocity, square, velocity
 
 
-@register_jitable
 def rmsprop_centered(p, g, square, mean, numbers):  # type: ignore[no-untyped-def]
     """Divide by the standard deviation."""
     rate, alpha, gain, eps, _, decay = numbers
@@ -154,7 +140,6 @@ def rmsprop_centered(p, g, square, mean, numbers):  # type: ignore[no-untyped-de
     return p - rate * _scaled(g, square - mean * mean, eps), square, mean
 
 
-@register_jitable
 def rmsprop_centered_momentum(p, g, square, mean, velocity, numbers):  # type: ignore[no-untyped-def]
     """`rmsprop_centered` along a velocity."""
     rate, alpha, gain, eps, momentum, decay = numbers
@@ -165,7 +150,6 @@ def rmsprop_centered_momentum(p, g, square, mean, velocity, numbers):  # type: i
     return p - rate * velocity, square, mean, velocity
 
 
-@register_jitable
 def adagrad(p, g, total, numbers):  # type: ignore[no-untyped-def]
     """Divide by the root of the sum of squares."""
     rate, eps, decay = numbers
@@ -174,7 +158,6 @@ def adagrad(p, g, total, numbers):  # type: ignore[no-untyped-def]
     return p - rate * _scaled(g, total, eps), total
 
 
-@register_jitable
 def adadelta(p, g, square, delta, numbers):  # type: ignore[no-untyped-def]
     """Scale by the root mean squares of steps and gradients."""
     rate, rho, gain, eps, decay = numbers
@@ -182,3 +165,12 @@ def adadelta(p, g, square, delta, numbers):  # type: ignore[no-untyped-def]
     square = rho * square + gain * (g * g)
     move = np.divide(np.sqrt(delta + eps), np.sqrt(square + eps)) * g
     return p - rate * move, square, rho * delta + gain * (move * move)
+
+
+FORMULAS: dict[Callable[..., Any], tuple[int, int]] = {
+    descent: (0, 2), momentum_descent: (1, 3), nesterov_descent: (1, 3), lion: (1, 6),
+    adam: (2, 7), adamw: (2, 7), amsgrad: (3, 7), amsgradw: (3, 7), adamax: (2, 6), nadam: (2, 9),
+    rmsprop: (1, 6), rmsprop_momentum: (2, 6), rmsprop_centered: (2, 6), rmsprop_centered_momentum: (3, 6),
+    adagrad: (1, 3), adadelta: (2, 5),
+}  # fmt: skip
+"""How many arrays of state each formula takes, and how many numbers."""

@@ -23,6 +23,11 @@ CONTIGUOUS_ALIGNED, WRITEABLE = 0x101, 0x400
 OWN_ARRAY = CONTIGUOUS_ALIGNED | WRITEABLE | 4  # flags of an array as NumPy makes it
 
 
+def is_plain(array: np.ndarray) -> bool:
+    """Return whether the elements of an array lie side by side, each where the processor can load it."""
+    return array.flags.num & CONTIGUOUS_ALIGNED == CONTIGUOUS_ALIGNED
+
+
 def why_unknown() -> str | None:
     """Return what is not as compiled code takes it to be; None if all is."""
     if sys.implementation.name != "cpython":

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tape.kernels._jit import inner
-from tape.kernels.folds import FLOAT32, FLOAT64
+from tape.kernels.codes import FLOAT32, FLOAT64
 
 
 class Needs(NamedTuple):
@@ -46,15 +45,16 @@ class Needs(NamedTuple):
 class Kernel:
     """An entry of the registry.
 
+    The function of the same name in ``KERNELS`` of the module in `tape.kernels.compiled` is made by
+    `tape.kernels.compiled._jit.inner`, of the arguments ``(blas, dtype, parameters, start, stop, x, y, z,
+    workspace, out)``, all int64: the address of a function of BLAS, or of a routine of NumPy's; the code of
+    the dtype of operands and result in `tape.kernels.codes.DTYPE_CODES`; the address of the parameters, int64
+    each; tasks ``start`` to ``stop``, of which there may be none; the addresses of operands, workspace and
+    result, C-contiguous. It returns 1, or 0 if there is no result, such as for an index out of range: the
+    operations are then run in Python, which says what is wrong.
+
     Attributes
     ----------
-    function : callable
-        Made by `tape.kernels._jit.inner`, of the arguments ``(blas, dtype, parameters, start, stop, x, y, z,
-        workspace, out)``, all int64: the address of a function of BLAS, or of a routine of NumPy's; the
-        code of the dtype of operands and result in `tape.kernels.folds.DTYPE_CODES`; the address of the
-        parameters, int64 each; tasks ``start`` to ``stop``, of which there may be none; the addresses of
-        operands, workspace and result, C-contiguous. It returns 1, or 0 if there is no result, such as for
-        an index out of range: the operations are then run in Python, which says what is wrong.
     parameters : dict of str to int
         Names, and how many numbers each of them is.
     needs : callable
@@ -74,7 +74,6 @@ class Kernel:
         What is wrong with a matrix for which there is no result; empty for kernels of something else.
     """
 
-    function: Any
     parameters: dict[str, int]
     needs: Callable[[tuple[int, ...]], Needs]
     blas: str = ""
@@ -146,14 +145,3 @@ def windows_of(parameters: Sequence[int]) -> tuple[Sequence[int], Sequence[int],
     if min(*spatial, *kernel, *windows, *stride, *dilation) < 1:
         raise ValueError("a length, stride or dilation is not positive")
     return spatial, kernel, windows
-
-
-@inner
-def seeing(offset, length, step, count):  # type: ignore[no-untyped-def]
-    """Which windows have an element ``offset`` behind where they begin: from the first to the last, and 1."""
-    first, stop = 0, count
-    if offset < 0:
-        first = -offset if step == 1 else (step - 1 - offset) // step
-    if (count - 1) * step + offset >= length:  # dividing would take longer than all of a short row
-        stop = (length - 1 - offset) // step + 1 if offset < length else 0
-    return min(first, stop), stop

@@ -10,11 +10,12 @@ from math import prod
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, kernel
-from tape.kernels.availability import AVOIDED, is_avoided
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.eager import AVOIDED, is_avoided, machine_code
 from tape.kernels.reduce import sums_between
 
-_LARGE = 1024  # elements; below, numba need not be woken up
+_RECUR, _MULTIPLY_OTHERS = map(machine_code, ("recur", "multiply_others"))
+_LARGE = 1024  # elements; below, NumPy is as fast
 
 
 def recurrence(a: np.ndarray, b: np.ndarray, axis: int, backwards: bool) -> np.ndarray | None:
@@ -47,7 +48,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, axis: int, backwards: bool) -> np.n
     each = (prod(b.shape[:axis]), b.shape[axis], prod(b.shape[axis + 1 :]))
     out = np.empty(b.shape, b.dtype)
     a, b = (np.ascontiguousarray(x).reshape(each) for x in (a, b))
-    _recur(a, b, backwards, out.reshape(each))
+    _RECUR[out.dtype.char](a, b, float(backwards), out.reshape(each))
     return out
 
 
@@ -85,7 +86,7 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     before, _, after = steps[0]
     out = np.empty(x.shape, x.dtype)
     g, x = np.ascontiguousarray(g).reshape(before, after), np.ascontiguousarray(x).reshape(steps[0])
-    _multiply_others(g, x, out.reshape(steps[0]))
+    _MULTIPLY_OTHERS[x.dtype.char](g, x, np.empty(after, x.dtype), out.reshape(steps[0]))
     return out
 
 
@@ -96,8 +97,7 @@ def _is_for_kernels(x: np.ndarray) -> bool:
 # Where there is nothing after the axis, what is carried along stays in a register.
 
 
-@kernel
-def _recur(a, b, backwards, out):  # type: ignore[no-untyped-def]
+def recur(a, b, backwards, out):  # type: ignore[no-untyped-def]
     before, length, after = b.shape
     first, step = (length - 1, -1) if backwards else (0, 1)
     for p in range(before):
@@ -117,10 +117,8 @@ def _recur(a, b, backwards, out):  # type: ignore[no-untyped-def]
                     out[p, i, q] = a[p, i, q] * out[p, i - step, q] + b[p, i, q]
 
 
-@kernel
-def _multiply_others(g, x, out):  # type: ignore[no-untyped-def]
+def multiply_others(g, x, products, out):  # type: ignore[no-untyped-def]
     before, length, after = x.shape
-    products = np.empty(after, x.dtype)
     for p in range(before):
         if after == 1:
             product = x.dtype.type(1)
@@ -132,12 +130,14 @@ def _multiply_others(g, x, out):  # type: ignore[no-untyped-def]
                 out[p, i, 0] *= product
                 product *= x[p, i, 0]
         else:
-            products[:] = 1
+            for q in range(after):
+                products[q] = 1
             for i in range(length):
                 for q in range(after):
                     out[p, i, q] = products[q]
                     products[q] *= x[p, i, q]
-            products[:] = g[p]
+            for q in range(after):
+                products[q] = g[p, q]
             for i in range(length - 1, -1, -1):
                 for q in range(after):
                     out[p, i, q] *= products[q]

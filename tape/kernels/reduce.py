@@ -12,12 +12,14 @@ from math import prod
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, in_order
-from tape.kernels.availability import AVOIDED, is_avoided
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.eager import AVOIDED, is_avoided, machine_code
+from tape.kernels.headers import is_plain
+
+_SUM_ROWS, _SUM_MIDDLE = map(machine_code, ("sum_rows", "sum_middle"))
 
 
-@in_order
-def _sum_middle(x, out):  # type: ignore[no-untyped-def]
+def sum_middle(x, out):  # type: ignore[no-untyped-def]
     before, summed, after = x.shape
     for a in range(before):
         for b in range(after):
@@ -27,8 +29,7 @@ def _sum_middle(x, out):  # type: ignore[no-untyped-def]
                 out[a, b] += x[a, r, b]
 
 
-@in_order
-def _sum_rows(x, out):  # type: ignore[no-untyped-def]
+def sum_rows(x, out):  # type: ignore[no-untyped-def]
     rows, columns = x.shape
     for j in range(columns):
         out[j] = 0
@@ -111,11 +112,11 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """
     if not shape:
         return np.add.reduce(x, axis=None, dtype=x.dtype.type)
-    if x.dtype not in KERNEL_DTYPES or not x.flags.c_contiguous or (AVOIDED and is_avoided()):
+    if x.dtype not in KERNEL_DTYPES or not is_plain(x) or (AVOIDED and is_avoided()):
         return _sum_with_numpy(x, shape)
     if x.ndim == 2 and len(shape) == 1 and 1 < shape[0] == x.shape[1]:  # a bias: skip the chain
         out = np.empty(shape, x.dtype)
-        _sum_rows(x, out)
+        _SUM_ROWS[x.dtype.char](x, out)
         return out
     if not x.size:
         return _sum_with_numpy(x, shape)
@@ -128,7 +129,7 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         if after == 1:
             np.add.reduce(x.reshape(before, summed), axis=1, out=target.reshape(before))
         else:
-            _sum_middle(x.reshape(before, summed, after), target.reshape(before, after))
+            _SUM_MIDDLE[x.dtype.char](x.reshape(before, summed, after), target.reshape(before, after))
         x = target
     return out
 

@@ -8,13 +8,14 @@ block by block, so that even there no array of the parameter's size is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, kernel
-from tape.kernels.availability import AVOIDED, is_avoided
+from tape.kernels import eager
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.eager import AVOIDED, is_avoided, is_loaded, machine_code
+from tape.kernels.formulas import FORMULAS
 
 
 def working_dtype(dtype: np.dtype) -> np.dtype:
@@ -39,53 +40,6 @@ def working_dtype(dtype: np.dtype) -> np.dtype:
     dtype('float32')
     """
     return np.result_type(dtype, np.float32)
-
-
-# ---- the loops: one for each number of state arrays --------------------------------------------------
-
-
-@cache
-def _loop(formula: Callable[..., Any], count: int) -> Any:
-    """Return the compiled loop of a formula; its name on disk is that of the formula it closes over."""
-    return (_loop0, _loop1, _loop2, _loop3)[count](formula)
-
-
-def _loop0(formula):  # type: ignore[no-untyped-def]
-    @kernel
-    def stepped(param, gradient, numbers):  # type: ignore[no-untyped-def]
-        for i in range(param.size):
-            param[i] = formula(param[i], gradient[i], numbers)[0]
-
-    return stepped
-
-
-def _loop1(formula):  # type: ignore[no-untyped-def]
-    @kernel
-    def stepped(param, gradient, first, numbers):  # type: ignore[no-untyped-def]
-        for i in range(param.size):
-            param[i], first[i] = formula(param[i], gradient[i], first[i], numbers)
-
-    return stepped
-
-
-def _loop2(formula):  # type: ignore[no-untyped-def]
-    @kernel
-    def stepped(param, gradient, first, second, numbers):  # type: ignore[no-untyped-def]
-        for i in range(param.size):
-            param[i], first[i], second[i] = formula(param[i], gradient[i], first[i], second[i], numbers)
-
-    return stepped
-
-
-def _loop3(formula):  # type: ignore[no-untyped-def]
-    @kernel
-    def stepped(param, gradient, first, second, third, numbers):  # type: ignore[no-untyped-def]
-        for i in range(param.size):
-            param[i], first[i], second[i], third[i] = formula(
-                param[i], gradient[i], first[i], second[i], third[i], numbers
-            )
-
-    return stepped
 
 
 def _blocks(gradient: np.ndarray, *written: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
@@ -119,7 +73,7 @@ def loop(formula: Callable[..., Any], param: np.ndarray, count: int) -> Any:
 
     Returns
     -------
-    callable or None
+    dict or None
 
     Examples
     --------
@@ -129,9 +83,9 @@ def loop(formula: Callable[..., Any], param: np.ndarray, count: int) -> Any:
     >>> loop(formulas.descent, np.ones(2, np.float16), 0) is None
     True
     """
-    # numba compiles anew for every rank: the caller flattens
-    has_loop = param.ndim == 1 and param.dtype in KERNEL_DTYPES and param.flags.carray
-    return _loop(formula, count) if has_loop else None
+    if param.ndim != 1 or param.dtype not in KERNEL_DTYPES or not param.flags.carray:  # the caller flattens
+        return None
+    return machine_code(formula.__name__) if formula in FORMULAS else None
 
 
 def step(
@@ -148,7 +102,7 @@ def step(
     ----------
     formula : callable
         One of `tape.kernels.formulas`.
-    compiled : callable or None
+    compiled : dict or None
         What `loop` returned for the formula and the parameter.
     param : numpy.ndarray
         Floats of any layout.
@@ -170,10 +124,13 @@ def step(
     >>> param, velocity
     (array([0.25]), array([1.5]))
     """
-    if compiled is not None and gradient.dtype == param.dtype and not (AVOIDED and is_avoided()):
+    is_ready = (
+        compiled is not None and (compiled or is_loaded(eager.FORMULAS)) and not (AVOIDED and is_avoided())
+    )
+    if is_ready and gradient.dtype == param.dtype:
         flags = gradient.flags
         if flags.c_contiguous and flags.aligned:
-            compiled(param, gradient, *state, numbers)
+            compiled[param.dtype.char](param, gradient, *state, np.array(numbers, param.dtype))
             return
     for g, p, *blocks in _blocks(gradient, param, *state):
         for block, result in zip((p, *blocks), formula(p, g, *blocks, numbers), strict=True):

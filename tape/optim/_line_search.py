@@ -86,7 +86,7 @@ def _zoom(
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     while evaluations <= most:
         left, right = sorted((bracket[0].t, bracket[1].t))
-        if (right - left) * length < tolerance:
+        if left == right or (right - left) * length < tolerance:  # equal once no number lies between
             break
         t = _minimum(bracket[0], bracket[1], (left, right))
         margin = _MARGIN * (right - left)

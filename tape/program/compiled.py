@@ -7,6 +7,7 @@ This file finds the program for a call: a specialisation for the kind of argumen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, overload
@@ -14,13 +15,13 @@ from typing import Any, overload
 from tape import errors, tree
 from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
+from tape.kernels.loading import NotReady, is_ready, wait, without_waiting
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing
 from tape.program.growth import Growth
 from tape.program.kinds import Kinds
-from tape.program.native.code import is_available
 from tape.program.program import Program
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
@@ -28,7 +29,7 @@ from tape.program.record.recorder import Outcome
 from tape.program.record.recording import native, record
 from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation
+from tape.program.specialise import Key, Path, Results, Specialisation
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
@@ -318,7 +319,7 @@ class Compiled:
 
         If a program is due, it is made at once.
         """
-        if not is_available():  # a warning has said so
+        if not (wait() if is_due else is_ready()):  # not yet, or not at all: a warning has said so
             return self._f(*args, **kwargs)
         leaves = None if known is None else known.take(args, kwargs)
         if known is None or leaves is None or not known.fits(leaves):
@@ -401,7 +402,7 @@ class Compiled:
         if len(known.paths) >= self._max_paths:
             self._growth.warn_of_paths(known, self._max_paths)
             return self._f(*args, **kwargs)
-        if known.is_plain:
+        if known.is_plain or (known.awaits is not None and not is_due and not is_ready(known.awaits)):
             return self._f(*args, **kwargs)
         calls = known.waiting.get(begin)
         if calls is None:
@@ -413,7 +414,8 @@ class Compiled:
             known.waiting[begin] = calls + 1
             return self._f(*args, **kwargs)
         try:
-            return self._recorded(known, args, kwargs)
+            with nullcontext() if is_due else without_waiting():
+                return self._recorded(known, args, kwargs)
         except IntRead as read:
             self._keep_static(known, read.leaves)
             return self._found(None, args, kwargs, is_due)
@@ -450,7 +452,12 @@ class Compiled:
             self._growth.warn_of_caught(recorded.caught)
             return self._f(*args, **kwargs)
         leaves = recorded.values()
-        path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
+        try:
+            program = Program(recorded, known.donated, self._name, known.form)
+        except NotReady as missing:
+            known.awaits = str(missing)
+            return Results(recorded).restore(leaves)
+        path = Path(recorded, program)
         names = Bindings(self._f, known.form.statics())
         if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
             return path.restore(leaves)

@@ -67,6 +67,26 @@ class _Shown:
         return kind.__name__ if dtype is None else f"{dtype}{list(shape)}"
 
 
+class Results:
+    """How the result of a recorded function is built from its leaves."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self.structure = recorded.out_structure
+        self.weak = recorded.weak
+        self.constants = [
+            (k, out.value) for k, out in enumerate(recorded.outputs) if isinstance(out, Constant)
+        ]
+
+    def restore(self, leaves: list[Any]) -> Any:
+        """Build the result from its leaves."""
+        for k in self.weak:
+            leaves[k] = as_python(leaves[k])
+        for k, value in self.constants:
+            # An array that was created inside cannot be told from one that is referred to elsewhere.
+            leaves[k] = value.copy() if type(value) is np.ndarray else value
+        return tree.unflatten(self.structure, leaves)
+
+
 class Path:
     """A program, and how its results are built.
 
@@ -84,31 +104,19 @@ class Path:
         self.run = program.run
         self.outcomes = tuple(guard.outcome for guard in recorded.guards)
         self.places = tuple(guard.place for guard in recorded.guards)
-        self._structure = recorded.out_structure
-        self._weak = recorded.weak
-        self._constants = [
-            (k, out.value) for k, out in enumerate(recorded.outputs) if isinstance(out, Constant)
-        ]
+        self._results = Results(recorded)
+        self.restore = self._results.restore
 
     def shortcut(self, names: Bindings) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
         """Return a function from arguments to the result, a `Flip`, or `MISSED` if a name was rebound."""
         if self._shortcut is None or self._shortcut[0] is not names:
             shape = None
-            if not self._weak and not self._constants:
-                count = tree.size(self._structure)
-                shape = tree.unflatten(self._structure, [Dynamic(k) for k in range(count)])
+            structure = self._results.structure
+            if not self._results.weak and not self._results.constants:
+                shape = tree.unflatten(structure, [Dynamic(k) for k in range(tree.size(structure))])
             arguments = self.program.calling.arguments
             self._shortcut = names, self.program.shortcut(arguments, names, self.restore, shape)
         return self._shortcut[1]
-
-    def restore(self, leaves: list[Any]) -> Any:
-        """Build the result of the function from its leaves."""
-        for k in self._weak:
-            leaves[k] = as_python(leaves[k])
-        for k, value in self._constants:
-            # An array that was created inside cannot be told from one that is referred to elsewhere.
-            leaves[k] = value.copy() if type(value) is np.ndarray else value
-        return tree.unflatten(self._structure, leaves)
 
 
 class Specialisation:
@@ -135,6 +143,8 @@ class Specialisation:
         Whether it runs as plain Python, as it cannot be recorded.
     reads_ints : bool
         Whether paths depend on ints that are data.
+    awaits : str or None
+        The machine code that its program needs and that is being compiled; None if nothing is missing.
     waiting : dict
         Calls that have run as plain Python for want of a path, by the outcomes with which it begins.
     """
@@ -148,6 +158,7 @@ class Specialisation:
         self.names: Bindings | None = None
         self.has_warned = False
         self.is_plain = False
+        self.awaits: str | None = None
         self.reads_ints = False
         self.waiting: dict[tuple[Outcome, ...], int] = {}
 

@@ -31,8 +31,8 @@ from tape.core.rules import TransposedJvp
 from tape.core.sweep import pull_back
 from tape.core.table import INTERNAL
 from tape.kernels.availability import Unavailable
+from tape.kernels.loading import NotReady, is_ready, without_waiting
 from tape.program.ir.rounding import is_in_order
-from tape.program.native.code import is_ready
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
@@ -241,7 +241,11 @@ class Known:
             return
         with np.errstate(all="ignore"):  # the sweep itself has warned
             try:
-                program = SweepProgram(nodes, params, seeds, values)
+                with without_waiting():
+                    program = SweepProgram(nodes, params, seeds, values)
+            except NotReady:
+                self.is_given_up, self.seconds = False, -_LATER
+                return
             except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
                 return
             size = sum(program.plan.slots)

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.sparse import csr_array, triu
 
 from tape.kernels import colouring as kernels
-from tape.kernels.availability import is_available
 
 _HUB = 10_000
 """Vertices with more neighbours get a colour of their own: colouring takes the square of the number."""
@@ -45,7 +44,7 @@ class Substitution:
         """Return the elements of the derivative."""
         diagonal = compressed[self.diagonal]
         found = np.empty(len(self.sources), compressed.dtype)
-        compiled(kernels.substitute)(compressed, self.sources, self.targets, found)
+        kernels.substitute(compressed, self.sources, self.targets, found)
         return np.concatenate([found, diagonal])[self.elements]
 
 
@@ -75,17 +74,14 @@ class Colouring:
         return (np.arange(start, stop)[:, None] == self.colours).astype(dtype)
 
 
-def compiled(kernel: Any) -> Callable[..., Any]:
-    """Return a kernel, or the Python it is made of where compiled code cannot run."""
-    return kernel if is_available() else getattr(kernel, "py_func", kernel)
-
-
 def by_columns(pattern: csr_array) -> Colouring:
     """Colour columns so that no two of one colour share a row."""
     columns = pattern.tocsc()
-    arrays = [as_int64(x) for x in (pattern.indptr, pattern.indices, columns.indptr, columns.indices)]
+    of_rows, of_columns = ((as_int64(x.indptr), as_int64(x.indices)) for x in (pattern, columns))
     degrees = np.diff(columns.indptr)
-    colours = _fewest(degrees, lambda order, found: compiled(kernels.colour_columns)(*arrays, order, found))
+    colours = _fewest(
+        degrees, lambda order, found: kernels.colour_columns(*of_rows, *of_columns, order, found)
+    )
     rows, members = _positions(pattern)
     return Colouring(colours, _count(colours), colours[members] * pattern.shape[0] + rows)
 
@@ -123,7 +119,7 @@ def acyclic(pattern: csr_array) -> Colouring:
     totals = np.zeros(sums, np.int64)
     np.add.at(totals, incident, np.tile(np.arange(edges), 2))
     order, is_tail = np.empty(edges, np.int64), np.empty(edges, bool)
-    compiled(kernels.order_substitution)(at_tail, at_head, left, totals, order, is_tail)
+    kernels.order_substitution(at_tail, at_head, left, totals, order, is_tail)
     turn = np.empty(edges, np.int64)
     turn[order] = np.arange(edges)
     rows, members = _positions(pattern)
@@ -183,8 +179,6 @@ def _of_graph(pattern: csr_array, kernel: Any) -> np.ndarray:
     key = np.minimum(rows, members) * pattern.shape[0] + np.maximum(rows, members)
     edges = np.unique(key, return_inverse=True)[1]
     present = np.diff(pattern.indptr) * ~is_hub
-    colours = _fewest(
-        present, lambda order, found: compiled(kernel)(starts, members, as_int64(edges), order, found)
-    )
+    colours = _fewest(present, lambda order, found: kernel(starts, members, as_int64(edges), order, found))
     colours[is_hub] = _count(colours) + np.arange(np.count_nonzero(is_hub))
     return colours

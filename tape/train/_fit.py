@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape import tree as trees
+from tape.program.native.warming import warm_up
 from tape.system.progress import progress_bar
 from tape.train._callbacks import MOMENTS, Run, checked_callbacks
 from tape.train._captured import forgotten
@@ -124,6 +125,8 @@ def fit(
     loop = _Loop(run, step, batches, int(epochs), validate, checked_callbacks(callbacks))
     loop.also, loop.checkpoints, loop.may_be_nonfinite = also, checkpoints, nonfinite == "continue"
     loop.is_shown = progress
+    if checkpoints is not None:  # a run that is resumed repeats to the last bit, and so with the same code
+        warm_up(progress)
     loop.restore()
     with (
         _interrupts() as is_interrupted,

@@ -5,6 +5,7 @@ one node with rules of its own (checkpoint, custom functions, solvers) build on 
 (`_segment`).
 """
 
+from tape.inplace import protocol as _protocol  # noqa: F401  # enters itself in the table
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.checkpoint_loop import checkpoint_loop
 from tape.transforms.custom import custom_jvp, custom_vjp

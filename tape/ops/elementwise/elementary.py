@@ -15,6 +15,7 @@ from tape.core.var import named
 from tape.errors import OptionError, ShapeError
 from tape.inspect.samples import declare_samples
 from tape.kernels.choices import select
+from tape.kernels.fused import minus_twice, relu_partial, sigmoid_bend, sigmoid_partial, tanh_partial
 from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
 
 __all__ = [
@@ -172,23 +173,15 @@ logaddexp2 = elementwise(
 # Rules of the most frequent activations are one pass each, and one node each when they are recorded.
 
 
-def _minus_twice(x: Any, y: Any) -> Any:
-    return -(x * y + x * y)
-
-
 _minus_twice_product: Any = fused_elementwise(
-    _minus_twice,
+    minus_twice,
     lambda d, out, x, y: _minus_twice_product(d, y),
     lambda d, out, x, y: _minus_twice_product(d, x),
 )
 
 
-def _tanh_partial(d: Any, out: Any) -> Any:
-    return d - d * out * out
-
-
 _tanh_rule: Any = fused_elementwise(
-    _tanh_partial,
+    tanh_partial,
     lambda g, _, d, out: _tanh_rule(g, out),
     lambda g, _, d, out: _minus_twice_product(g * d, out),
 )
@@ -203,22 +196,14 @@ def _sigmoid(x: Any) -> Any:
     return select(x >= 0, 1, decay) / (1 + decay)
 
 
-def _sigmoid_partial(d: Any, out: Any) -> Any:
-    return d * (out - out * out)
-
-
-def _sigmoid_bend(x: Any, out: Any) -> Any:
-    return x - x * out - x * out
-
-
 _sigmoid_rule: Any = fused_elementwise(
-    _sigmoid_partial,
+    sigmoid_partial,
     lambda g, _, d, out: _sigmoid_rule(g, out),
     lambda g, _, d, out: _sigmoid_bend_rule(g * d, out),
 )
 
 _sigmoid_bend_rule: Any = fused_elementwise(
-    _sigmoid_bend,
+    sigmoid_bend,
     lambda g, _, x, out: _sigmoid_bend_rule(g, out),
     lambda g, _, x, out: _minus_twice_product(g, x),
 )
@@ -237,11 +222,7 @@ sigmoid: Callable[..., Any] = elementwise(
 )
 
 
-def _relu_partial(d: Any, out: Any) -> Any:
-    return d * (out > 0)
-
-
-_relu_rule: Any = fused_elementwise(_relu_partial, lambda g, _, d, out: _relu_rule(g, out), None)
+_relu_rule: Any = fused_elementwise(relu_partial, lambda g, _, d, out: _relu_rule(g, out), None)
 
 relu = elementwise(
     lambda x: np.maximum(x, 0),

@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape.core.op import Op
-from tape.kernels.convert import CAST_CODES
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.codes import CAST_CODES, DTYPE_CODES
 from tape.kernels.registry import REGISTRY
 from tape.program.ir import conversions, exponential, folding, indexing, loops, matrices, ordering, parts
 from tape.program.ir.identities import IDENTITIES, SPECIAL_IDENTITIES

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.kernels.convert import CAST_CODES, has_cast
+from tape.kernels.codes import CAST_CODES, has_cast
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.kernels.folds import has_fold
+from tape.kernels.codes import has_fold
 from tape.program.ir import conversions
 from tape.program.ir.conversions import PARTS
 from tape.program.ir.identities import both_ways

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.codes import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
 from tape.program.ir import conversions
 from tape.program.ir.values import CannotLower, Value

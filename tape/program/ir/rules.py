@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.convert import has_cast
-from tape.kernels.folds import DTYPE_CODES, has_fold
+from tape.kernels.codes import DTYPE_CODES, has_cast, has_fold, has_scan
 from tape.kernels.registry import REGISTRY, needs_of
-from tape.kernels.scans import has_scan
 from tape.program.ir.conversions import PARTS
 from tape.program.ir.loops import ALIGNMENT, BYTES, Block, Loop
 from tape.program.ir.promotion import broadcast_shapes

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from tape.kernels.copies import COPY_ITEMSIZES
+from tape.kernels.codes import COPY_ITEMSIZES
 from tape.program.ir.values import CannotLower
 from tape.program.native.opcodes import OFFSET_BITS
 

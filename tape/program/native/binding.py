@@ -5,7 +5,8 @@ Arrays and numbers are read from Python objects without Python: see `tape.kernel
 
 from __future__ import annotations
 
-from tape.kernels._jit import inner
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import int32_at, int64_at, set_int64
 from tape.kernels.headers import (
     ARRAY_DATA,
     ARRAY_DIMS,
@@ -19,7 +20,6 @@ from tape.kernels.headers import (
     TUPLE_SIZE,
     TYPE,
 )
-from tape.kernels.pointers import int32_at, int64_at, set_int64
 from tape.program.native.opcodes import HEADER, LEAF, RESULT, SLOTS
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
 from tape.kernels.kernel import Kernel
+from tape.kernels.loading import Native, native
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program.native.code import Native, native
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import KERNELS
 from tape.program.native.routines import routine

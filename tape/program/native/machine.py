@@ -11,10 +11,9 @@ signals, and resumes it in the same row.
 
 from __future__ import annotations
 
-from tape.kernels._jit import inner
-from tape.kernels.convert import CAST_ITEMSIZES
-from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
-from tape.kernels.pointers import (
+from tape.kernels.codes import CAST_ITEMSIZES
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import (
     call1,
     call2,
     call3,
@@ -33,7 +32,8 @@ from tape.kernels.pointers import (
     set_int64,
     uint8_at,
 )
-from tape.kernels.scalars import scalar
+from tape.kernels.compiled.scalars import scalar
+from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.program.native.binding import bind, bind_results
 from tape.program.native.opcodes import (
     AT,

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels import normal
 from tape.kernels.availability import Unavailable
+from tape.kernels.loading import NotReady, native, without_waiting
+from tape.kernels.ufuncs import PLAIN, UFUNC_GROUPS
 from tape.ops.nn.bodies import Arrays
 from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, narrowed, ufunc_named
-from tape.program.native.code import UFUNC_GROUPS, native
 
 _UFUNCS = """
     absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
@@ -98,11 +98,12 @@ def _c_function(index: int, *arguments: Any) -> Any:
 
 def _called(name: str, x: Any) -> Any:
     try:
-        function: Any = own_ufunc(name)
-    except Unavailable:
-        function = normal.PLAIN[name]
+        with without_waiting():
+            function: Any = own_ufunc(name)
+    except (NotReady, Unavailable):
+        function = PLAIN[name]
     return narrowed(function(x), (x,))
 
 
-for _name in normal.LOOPS:
+for _name in PLAIN:
     setattr(Arrays, _name, staticmethod(partial(_called, _name)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.scalars import SCALARS
+from tape.kernels.codes import SCALARS
 from tape.program.collector import collector_paused
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.node import Leaf, Node
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.codes import DTYPE_CODES
 
 
 def unowned_arrays(nodes: Sequence[Node], inputs: Collection[int]) -> frozenset[int]:

@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.node import Handle, Node, plain
-from tape.kernels.availability import avoided
+from tape.kernels.eager import avoided
 from tape.program.collector import collector_paused
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.proxies import Proxy

@@ -19,8 +19,7 @@ from tape.conversion.numbers import refuse_tried
 from tape.core.interpreter import resolve
 from tape.core.node import plain
 from tape.core.var import Var
-from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.writes import NO_INTEGER
+from tape.kernels.codes import DTYPE_CODES, NO_INTEGER
 from tape.program.record.contents import content
 from tape.program.record.numbers import (
     weakly,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.codes import DTYPE_CODES
 from tape.program.native.functions import alignments, itemsizes
 from tape.program.native.opcodes import FIELDS, OFFSET_BITS, REGISTERS, WIDTH, opcode
 from tape.program.runtime.extents import Claims, Column, Rows

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.convert import CAST_CODES
-from tape.kernels.scalars import SCALARS
+from tape.kernels.codes import CAST_CODES, SCALARS
 from tape.program.collector import collector_paused
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import ELEMENTWISE

@@ -6,9 +6,8 @@ from math import prod
 
 import numpy as np
 
-from tape.kernels.folds import DTYPE_CODES, FOLDS
+from tape.kernels.codes import DTYPE_CODES, FOLDS, SCANS
 from tape.kernels.registry import REGISTRY, needs_of
-from tape.kernels.scans import SCANS
 from tape.program.ir.conversions import PARTS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.functions import called_number, fold_number, kernel_number

@@ -8,7 +8,7 @@ from math import prod
 
 from tape.kernels import matrices
 from tape.kernels.availability import Unavailable
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.codes import DTYPE_CODES
 from tape.kernels.registry import needs_of
 from tape.program.ir.contract import is_of_vectors
 from tape.program.ir.instructions import Instruction

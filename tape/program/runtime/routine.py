@@ -69,7 +69,7 @@ class Routine:
         self.joined: dict[int, list[int]] = {}
         self._call: Any = None
         try:
-            call = prepare().call
+            call = prepare().as_python("call")
             encoded = encode(self.plan, {id: body.plan for id, body in zip(loops, self.bodies, strict=True)})
         except Unavailable:
             return

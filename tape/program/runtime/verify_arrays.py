@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.copies import COPY_ITEMSIZES
-from tape.kernels.folds import FOLDS, has_fold
+from tape.kernels.codes import COPY_ITEMSIZES, FOLDS, SCALARS, SCANS, has_fold, has_scan
 from tape.kernels.registry import REGISTRY, needs_of
-from tape.kernels.scalars import SCALARS
-from tape.kernels.scans import SCANS, has_scan
 from tape.program.native.functions import called_number, kernels_loaded
 from tape.program.native.opcodes import FIELDS, OFFSET_BITS, REGISTERS, WIDTH
 from tape.program.runtime.checks import COPIED, DTYPES, FLOATS, INT64, ITEMSIZES, MOST, Checks, ufunc_loops

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.convert import CAST_CODES, CAST_ITEMSIZES, has_cast
-from tape.kernels.copies import COPY_ITEMSIZES
+from tape.kernels.codes import CAST_CODES, CAST_ITEMSIZES, COPY_ITEMSIZES, has_cast
 from tape.program.runtime.checks import COPIED, LAST_ELEMENTWISE, MOST, Checks, need_spread, ufunc_loops
 from tape.program.runtime.extents import Rows
 

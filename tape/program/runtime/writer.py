@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.scalars import SCALARS
+from tape.kernels.codes import SCALARS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels._jit import inner
-from tape.kernels.folds import FLOAT64
-from tape.kernels.pointers import float32s, float64s
-from tape.kernels.sums import summation
-from tape.kernels.vectors import load, multiply
+from tape.kernels.codes import FLOAT64
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import float32s, float64s
+from tape.kernels.compiled.sums import summation
+from tape.kernels.compiled.vectors import load, multiply
 
 
 @inner

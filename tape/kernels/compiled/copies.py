@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tape.kernels import vectors
-from tape.kernels._jit import inner
-from tape.kernels.pointers import int8s, int16s, int32s, int64_at, int64s, pointer_to, set_int64
-
-COPY_ITEMSIZES = (1, 2, 4, 8, 16)
-"""Sizes of elements there are copies for, in bytes."""
+from tape.kernels.compiled import vectors
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import int8s, int16s, int32s, int64_at, int64s, pointer_to, set_int64
 
 _WIDTH = vectors.VECTOR_BYTES
 _REPEATED = 8 * _WIDTH  # bytes: short rows that repeat are copied so many bytes at a time

@@ -14,8 +14,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tape.kernels._jit import exact, inner
-from tape.kernels.pointers import float32s, float64s, int32s, int64_at, int64s
+from tape.kernels.compiled._jit import exact, inner
+from tape.kernels.compiled.pointers import float32s, float64s, int32s, int64_at, int64s
 
 _BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
 DOUBLE, SINGLE = ir.DoubleType(), ir.FloatType()

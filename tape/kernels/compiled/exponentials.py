@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tape.kernels.lanes import DOUBLE, Lanes, magnitude, polynomial, ufunc_loop
+from tape.kernels.compiled.lanes import DOUBLE, Lanes, magnitude, polynomial, ufunc_loop
 
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # 32 bits, and what is left
 _SERIES = tuple(1 / factorial(k) for k in range(2, 14))

@@ -9,8 +9,17 @@ Stacks of small matrices are faster by `tape.kernels.small`.
 
 from __future__ import annotations
 
-from tape.kernels._jit import inner
-from tape.kernels.pointers import call5, call8, call11, float32s, float64s, int32_at, int64_at, set_int64
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import (
+    call5,
+    call8,
+    call11,
+    float32s,
+    float64s,
+    int32_at,
+    int64_at,
+    set_int64,
+)
 
 
 @inner

@@ -10,14 +10,13 @@ Nothing is checked here: `has_fold` says what there is.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tape.kernels._jit import inner
-from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64s
-from tape.kernels.sums import NARROW, sum_elements
-from tape.kernels.vectors import (
+from tape.kernels.codes import FLOAT32, FLOAT64, FOLDS
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import float32s, float64s, int8s, int32s, int64s
+from tape.kernels.compiled.sums import NARROW, sum_elements
+from tape.kernels.compiled.vectors import (
     VECTOR_BYTES,
     above,
     have_nan,
@@ -30,55 +29,10 @@ from tape.kernels.vectors import (
     store,
 )
 
-_SUM, _PROD, _MAX, _MIN, _ANY, _ALL, _ARGMAX, _ARGMIN = range(8)
-FOLDS = {
-    "sum": _SUM, "prod": _PROD, "max": _MAX, "min": _MIN, "any": _ANY, "all": _ALL,
-    "argmax": _ARGMAX, "argmin": _ARGMIN,
-}  # fmt: skip
-"""The first argument of `fold`."""
+_SUM, _PROD, _MAX, _MIN, _ANY, _ALL, _ARGMAX, _ARGMIN = FOLDS.values()
 
-FLOAT64, FLOAT32, INT64, BOOL, INT32 = range(5)
-DTYPE_CODES = {
-    np.dtype(np.float64): FLOAT64,
-    np.dtype(np.float32): FLOAT32,
-    np.dtype(np.int64): INT64,
-    np.dtype(np.bool_): BOOL,
-    np.dtype(np.int32): INT32,
-}
-"""What kernels call the dtypes they know."""
-
-_SUPPORTED = {
-    "sum": (np.float64, np.float32, np.int64),
-    "prod": (np.float64, np.float32),
-    "max": (np.float64, np.float32, np.int64, np.int32),
-    "min": (np.float64, np.float32, np.int64, np.int32),
-    "any": (np.bool_,),
-    "all": (np.bool_,),
-    "argmax": (np.float64, np.float32),
-    "argmin": (np.float64, np.float32),
-}
 
 _SEARCHED = 128  # elements whose largest is found by SIMD before one of them is looked for
-
-
-def has_fold(kind: str, dtype: Any) -> bool:
-    """Whether `fold` does this reduction of this dtype.
-
-    Parameters
-    ----------
-    kind : str
-        A NumPy function: "sum", "max", "argmax", ...
-    dtype : dtype_like
-        Of the elements. "sum", "prod", "max" and "min" keep it, "any" and "all" are of bool, "argmax"
-        and "argmin" make int64.
-
-    Examples
-    --------
-    >>> from tape.kernels.folds import has_fold
-    >>> has_fold("sum", "float32"), has_fold("sum", "float16"), has_fold("median", "float32")
-    (True, False, False)
-    """
-    return np.dtype(dtype) in _SUPPORTED.get(kind, ())
 
 
 _MOST64, _MOST32 = np.int64(2**63 - 1), np.int32(2**31 - 1)

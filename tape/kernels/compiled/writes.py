@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels._jit import inner
-from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64_at, int64s
+from tape.kernels.codes import NO_INTEGER
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import float32s, float64s, int8s, int32s, int64_at, int64s
 
-NO_INTEGER = -(2**63)
-"""Stands for the integer of NaN, of infinity and of numbers with more than 64 bits."""
 _BEYOND = 2.0**63
 
 

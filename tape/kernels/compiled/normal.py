@@ -18,10 +18,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 from llvmlite import ir
 
-from tape.kernels.lanes import DOUBLE, SINGLE, Lanes, magnitude, polynomial, ufunc_loop
+from tape.kernels.compiled.lanes import DOUBLE, SINGLE, Lanes, magnitude, polynomial, ufunc_loop
+from tape.kernels.ufuncs import TAIL_ENDS
 
 
 class _Format(NamedTuple):
@@ -38,7 +38,7 @@ class _Format(NamedTuple):
 
 
 _FLOAT64 = _Format(
-    DOUBLE, ir.IntType(64), 52, 1023, (0.6931471805592082, 7.371002565167799e-13), 39.0,
+    DOUBLE, ir.IntType(64), 52, 1023, (0.6931471805592082, 7.371002565167799e-13), TAIL_ENDS,
     (
         0.7552851304157515, -0.6078966419718921, 0.3871374007422195, -0.18652185795966555,
         0.060396574890666715, -0.007540188966432247, -0.0034796923616127375, 0.0016308184532470107,
@@ -116,18 +116,3 @@ LOOPS = {
     for name, body in (("normal_cdf", _distribution), ("normal_moment", _moment))
 }
 """Of ufuncs of one operand, by name and by NumPy's letter for the dtype of operand and result."""
-
-
-def _plain_cdf(x: Any) -> Any:
-    from scipy.special import ndtr  # which takes long to import, and is not needed elsewhere
-
-    return ndtr(x)
-
-
-def _plain_moment(x: Any) -> Any:
-    x = np.clip(x, -_FLOAT64.end, _FLOAT64.end)  # beyond, and at infinity, it is 0; NaN stays
-    return x * np.exp(-0.5 * x * x) * x.dtype.type(0.3989422804014327)
-
-
-PLAIN = {"normal_cdf": _plain_cdf, "normal_moment": _plain_moment}
-"""The same functions where compiled code cannot run."""

@@ -17,8 +17,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from tape.kernels._jit import inner
-from tape.kernels.lanes import DOUBLE, Lanes, magnitude, polynomial, ufunc_loop
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.lanes import DOUBLE, Lanes, magnitude, polynomial, ufunc_loop
 
 _LIMIT = 1e6  # quadrants up to 2**20, whose multiples of 33 bits are exact
 _PARTS = (

@@ -14,54 +14,22 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES, FLOAT32, FLOAT64, INT32, INT64
-from tape.kernels.pointers import float32s, float64s, int8s, int16s, int32s, int64s, pointer_to
-from tape.kernels.vectors import choose, lanes, load, spread, store
-
-INT8, INT16, UINT8, UINT16, UINT32, UINT64, FLOAT16 = range(len(DTYPE_CODES), len(DTYPE_CODES) + 7)
-_NARROW = (np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64)
-CAST_CODES: dict[Any, int] = {
-    **DTYPE_CODES,
-    **{np.dtype(kind): INT8 + k for k, kind in enumerate((*_NARROW, np.float16))},
-}
-"""What `cast` calls the dtypes it knows: those of other kernels, and more."""
-CAST_ITEMSIZES = np.array([dtype.itemsize for dtype in CAST_CODES])
-"""By code."""
-
-_CASTS = {
-    *[(source, target) for source in DTYPE_CODES for target in DTYPE_CODES],
-    *[(np.dtype(kind), np.dtype(np.int64)) for kind in _NARROW],
-    *[(np.dtype(np.int64), np.dtype(kind)) for kind in _NARROW],
-    *[
-        (np.dtype(source), np.dtype(target))
-        for source, target in (
-            ("u8", "f8"), ("u8", "f4"), ("f8", "u8"), ("f2", "f4"), ("f4", "f2"), ("f8", "f2"),
-        )
-    ],
-}  # fmt: skip
-
-
-def has_cast(source: Any, target: Any) -> bool:
-    """Whether `cast` converts between these dtypes.
-
-    All others of `CAST_CODES` are converted in steps, by way of int64 or of a wider float: see
-    `tape.program.ir.conversions`.
-
-    Parameters
-    ----------
-    source, target : numpy.dtype
-        Any.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tape.kernels.convert import has_cast
-    >>> half, single, byte = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.int8)
-    >>> has_cast(half, single), has_cast(byte, half)
-    (True, False)
-    """
-    return (source, target) in _CASTS
+from tape.kernels.codes import (
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+)
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import float32s, float64s, int8s, int16s, int32s, int64s, pointer_to
+from tape.kernels.compiled.vectors import choose, lanes, load, spread, store
 
 
 @inner

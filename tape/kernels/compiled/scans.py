@@ -12,42 +12,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from tape.kernels.codes import FLOAT32, FLOAT64, SCANS
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import float32s, float64s, int64s
 
-from tape.kernels._jit import inner
-from tape.kernels.folds import FLOAT32, FLOAT64
-from tape.kernels.pointers import float32s, float64s, int64s
-
-_SUM, _PROD, _MAX, _LINEAR, _LOGADDEXP = range(5)
-SCANS = {"sum": _SUM, "prod": _PROD, "max": _MAX, "linear": _LINEAR, "logaddexp": _LOGADDEXP}
-"""The first argument of `scan`; "linear" has factors, ``out[i] = factors[i] * out[i - 1] + x[i]``."""
-
-_SUPPORTED = {
-    "sum": (np.float64, np.float32, np.int64),
-    "prod": (np.float64, np.float32),
-    "max": (np.float64, np.float32),
-    "linear": (np.float64, np.float32),
-    "logaddexp": (np.float64,),
-}  # each more takes half a second to compile
-
-
-def has_scan(kind: str, dtype: Any) -> bool:
-    """Whether `scan` does this to elements of this dtype, which the result has, too.
-
-    Parameters
-    ----------
-    kind : str
-        Of `SCANS`.
-    dtype : dtype_like
-        Of the elements.
-
-    Examples
-    --------
-    >>> from tape.kernels.scans import has_scan
-    >>> has_scan("sum", "int64"), has_scan("max", "int64"), has_scan("median", "float64")
-    (True, False, False)
-    """
-    return np.dtype(dtype) in _SUPPORTED.get(kind, ())
+_SUM, _PROD, _MAX, _LINEAR, _LOGADDEXP = SCANS.values()
 
 
 def _scanning(step: Callable[..., Any]) -> Callable[..., None]:

@@ -7,13 +7,14 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-VECTOR_BYTES = 64 if llvm.get_host_cpu_features().get("avx512f") else 32
+from tape.kernels.compiled._jit import FEATURES
+
+VECTOR_BYTES = 64 if "+avx512f" in FEATURES.split(",") else 32
 """Of a register."""
 _INTEGER, _LANE = ir.IntType(64), ir.IntType(32)
 _integer, _lane = partial(ir.Constant, _INTEGER), partial(ir.Constant, _LANE)

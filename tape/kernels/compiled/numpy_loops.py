@@ -7,8 +7,8 @@ once for each innermost run of elements, in the order of memory. Here it is call
 
 from __future__ import annotations
 
-from tape.kernels._jit import inner
-from tape.kernels.pointers import call4, int8s, int64s, set_int64
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import call4, int8s, int64s, set_int64
 
 
 @inner

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tape.kernels._jit import inner
-from tape.kernels.vectors import add, behind, lanes, load, spread, store, total
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.vectors import add, behind, lanes, load, spread, store, total
 
 NARROW = 64
 """Up to so many columns are reduced a few at a time, all rows; more of them row by row, as memory lies."""

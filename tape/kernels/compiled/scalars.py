@@ -6,22 +6,14 @@ import math
 
 import numpy as np
 
-from tape.kernels._jit import inner
-from tape.kernels.pointers import float64s
+from tape.kernels.codes import SCALARS
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import float64s
 
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _POWER, _EXP, _LOG, _SIN, _COS, _TANH, _SQRT, _SQUARE,
     _ABSOLUTE, _MAXIMUM, _MINIMUM, _RECIPROCAL, _EXPM1, _LOG1P, _ARCTAN, _TAN, _SIGN, _POSITIVE,
-) = range(23)  # fmt: skip
-
-SCALARS = {
-    "add": _ADD, "subtract": _SUBTRACT, "multiply": _MULTIPLY, "divide": _DIVIDE, "negative": _NEGATIVE,
-    "power": _POWER, "exp": _EXP, "log": _LOG, "sin": _SIN, "cos": _COS, "tanh": _TANH, "sqrt": _SQRT,
-    "square": _SQUARE, "absolute": _ABSOLUTE, "maximum": _MAXIMUM, "minimum": _MINIMUM,
-    "reciprocal": _RECIPROCAL, "expm1": _EXPM1, "log1p": _LOG1P, "arctan": _ARCTAN, "tan": _TAN,
-    "sign": _SIGN, "positive": _POSITIVE,
-}  # fmt: skip
-"""The first argument of `scalar`, by the names of NumPy's ufuncs."""
+) = SCALARS.values()  # fmt: skip
 
 
 @inner

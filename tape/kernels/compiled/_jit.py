@@ -1,0 +1,58 @@
+"""The one way kernels are compiled: without the GIL, dividing by zero as NumPy does.
+
+The only liberty kernels may take is adding in another order ("reassoc"), which lets LLVM use SIMD
+for sums. NaN, infinity and signed zero keep their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import binding as llvm
+from numba.core import config as numba_config
+from numba.core.compiler import Compiler
+
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
+
+PROCESSOR: str = numba_config.CPU_NAME or llvm.get_host_cpu_name()
+"""What is compiled for: this processor, unless numba's variables name another one."""
+FEATURES: str = numba_config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()
+
+
+class _Unoptimised(Compiler):
+    """Numba's compiler without LLVM's optimisation: the kernel that takes the code in is optimised whole.
+
+    Otherwise all code is optimised once for each function that contains it, half of the time in all. Numba
+    compiles one function at a time, holding a lock, so nothing else is compiled with this setting.
+    """
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        config: Any = numba_config
+        level = config.OPT
+        config.OPT = type(level)(0)
+        try:
+            return super().compile_extra(function)
+        finally:
+            config.OPT = level
+
+
+_INNER_OPTIONS: dict[str, Any] = {
+    **OPTIONS, "forceinline": True, "pipeline_class": _Unoptimised,
+    "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+}  # fmt: skip
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile as a part of kernels that call it: their code contains it; Python cannot call it.
+
+    Each call is another copy of the code. Arguments that are literals make versions of their own; a
+    number of NumPy's does not.
+    """
+    return numba.njit(**_INNER_OPTIONS)(function)
+
+
+def exact(function: Callable[..., Any]) -> Any:
+    """As `inner`, but all is added in the order written: what rounding takes can be found out."""
+    return numba.njit(**{**_INNER_OPTIONS, "fastmath": False})(function)

@@ -1,0 +1,263 @@
+"""Convolution for compiled code: windows become columns of a matrix, image by image, and BLAS does the rest.
+
+Three kernels as `tape.kernels.kernel` describes them, on one geometry of three spatial axes, the first of
+which have length one where there are fewer. They are linear in both operands; the derivatives of each are the
+others. `tape.kernels.convolution` has the same for plain arrays.
+"""
+
+from __future__ import annotations
+
+from tape.kernels.codes import FLOAT64
+from tape.kernels.columns import ARGUMENTS, parts_of
+from tape.kernels.compiled import vectors
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import (
+    call13,
+    float32s,
+    float64s,
+    int8s,
+    int32s,
+    int64_at,
+    int64s,
+    set_int64,
+)
+from tape.kernels.compiled.windows import seeing
+from tape.kernels.kernel import AXES
+
+_PLAIN, _TURNED = ord("N"), ord("T")
+
+
+# ---- columns --------------------------------------------------------------------------------------------
+
+
+@inner
+def _is_unit(p):  # type: ignore[no-untyped-def]
+    """Whether the columns of an image are the image: each window is one element, in order."""
+    for axis in range(AXES):
+        size, step, low = (
+            int64_at(p + 8 * (AXES + axis)),
+            int64_at(p + 8 * (3 * AXES + axis)),
+            int64_at(p + 8 * (4 * AXES + axis)),
+        )
+        same = int64_at(p + 8 * axis) == int64_at(p + 8 * (2 * AXES + axis))
+        if size != 1 or step != 1 or low != 0 or not same:
+            return False
+    return True
+
+
+@inner
+def _tap(p, row):  # type: ignore[no-untyped-def]
+    """The channel of a row of the matrix, and how far its elements are behind where windows begin."""
+    rest, k2 = row // int64_at(p + 40), row % int64_at(p + 40)
+    rest, k1 = rest // int64_at(p + 32), rest % int64_at(p + 32)
+    channel, k0 = rest // int64_at(p + 24), rest % int64_at(p + 24)
+    return (
+        channel,
+        k0 * int64_at(p + 120) - int64_at(p + 96),
+        k1 * int64_at(p + 128) - int64_at(p + 104),
+        k2 * int64_at(p + 136) - int64_at(p + 112),
+    )
+
+
+@inner
+def _copy(itemsize, source, step, out, count):  # type: ignore[no-untyped-def]
+    """Copy every ``step``-th element to contiguous memory, as integers; most rows are short."""
+    size = count * itemsize
+    if step == 1 and size >= vectors.VECTOR_BYTES:
+        at = 0
+        while at < size:
+            at = min(at, size - vectors.VECTOR_BYTES)  # the last ones: some bytes are written twice
+            vectors.store(int8s(out), at, vectors.load(int8s(source), at))
+            at += vectors.VECTOR_BYTES
+    elif itemsize == 8:
+        for k in range(count):
+            int64s(out)[k] = int64s(source)[k * step]
+    else:
+        for k in range(count):
+            int32s(out)[k] = int32s(source)[k * step]
+
+
+@inner
+def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
+    """Rows ``start`` to ``stop`` of the matrix of columns of the channels at ``x``."""
+    in0, in1, in2 = int64_at(p), int64_at(p + 8), int64_at(p + 16)
+    out0, out1, out2 = int64_at(p + 48), int64_at(p + 56), int64_at(p + 64)
+    step0, step1, step2 = int64_at(p + 72), int64_at(p + 80), int64_at(p + 88)
+    for row in range(start, stop):
+        channel, offset0, offset1, offset2 = _tap(p, row)
+        first0, stop0 = seeing(offset0, in0, step0, out0)
+        first1, stop1 = seeing(offset1, in1, step1, out1)
+        first2, stop2 = seeing(offset2, in2, step2, out2)
+        rows, count = stop1 - first1, stop2 - first2
+        if stop0 - first0 < out0 or rows < out1 or count < out2:
+            for k in range(out0 * out1 * out2):
+                if itemsize == 8:
+                    float64s(columns)[k] = 0
+                else:
+                    float32s(columns)[k] = 0
+        if count > 0:
+            for a in range(first0, stop0):
+                i0, i1 = a * step0 + offset0, first1 * step1 + offset1
+                source = x + (((channel * in0 + i0) * in1 + i1) * in2 + first2 * step2 + offset2) * itemsize
+                out = columns + ((a * out1 + first1) * out2 + first2) * itemsize
+                for _ in range(rows):
+                    _copy(itemsize, source, step2, out, count)
+                    source += step1 * in2 * itemsize
+                    out += out2 * itemsize
+        columns += out0 * out1 * out2 * itemsize
+
+
+@inner
+def _add(p, columns, rows, x):  # type: ignore[no-untyped-def]
+    """Add a matrix of columns to the elements that its windows see: the transpose of `_fill`."""
+    in0, in1, in2 = int64_at(p), int64_at(p + 8), int64_at(p + 16)
+    out0, out1, out2 = int64_at(p + 48), int64_at(p + 56), int64_at(p + 64)
+    step0, step1, step2 = int64_at(p + 72), int64_at(p + 80), int64_at(p + 88)
+    width = vectors.lanes(x)
+    for row in range(rows):
+        channel, offset0, offset1, offset2 = _tap(p, row)
+        first0, stop0 = seeing(offset0, in0, step0, out0)
+        first1, stop1 = seeing(offset1, in1, step1, out1)
+        first2, stop2 = seeing(offset2, in2, step2, out2)
+        for a in range(first0, stop0):
+            i0 = a * step0 + offset0
+            for b in range(first1, stop1):
+                i1 = b * step1 + offset1
+                at = ((channel * in0 + i0) * in1 + i1) * in2 + offset2
+                source = ((row * out0 + a) * out1 + b) * out2
+                c = first2
+                if step2 == 1:
+                    while c + width <= stop2:
+                        total = vectors.add(vectors.load(x, at + c), vectors.load(columns, source + c))
+                        vectors.store(x, at + c, total)
+                        c += width
+                while c < stop2:
+                    x[at + c * step2] += columns[source + c]
+                    c += 1
+
+
+# ---- products -------------------------------------------------------------------------------------------
+
+
+@inner
+def _prepare(dtype, workspace):  # type: ignore[no-untyped-def]
+    """Write 1 and 0 in the dtype to where `_multiply` finds them."""
+    set_int64(workspace, 0)
+    set_int64(workspace + 8, 0)
+    if dtype == FLOAT64:
+        float64s(workspace)[0] = 1
+    else:
+        float32s(workspace)[0] = 1
+
+
+@inner
+def _multiply(function, workspace, letters, m, n, k, a, lda, b, ldb, c, ldc, adds):  # type: ignore[no-untyped-def]
+    """``c = a @ b``, or add that to c, as Fortran sees matrices: columns first."""
+    set_int64(workspace + 16, m)
+    set_int64(workspace + 24, n)
+    set_int64(workspace + 32, k)
+    set_int64(workspace + 40, lda)
+    set_int64(workspace + 48, ldb)
+    set_int64(workspace + 56, ldc)
+    set_int64(workspace + 64, letters)
+    call13(
+        function,
+        (
+            workspace + 64, workspace + 65, workspace + 16, workspace + 24, workspace + 32, workspace,
+            a, workspace + 40, b, workspace + 48, workspace + (0 if adds else 8), c, workspace + 56,
+        ),
+    )  # fmt: skip
+
+
+@inner
+def _sizes(dtype, parameters):  # type: ignore[no-untyped-def]
+    """Bytes of an element, groups; elements of a group's channels and windows; kernels, rows and windows."""
+    p = parameters + 32
+    groups, channels, kernels = int64_at(parameters + 8), int64_at(parameters + 16), int64_at(parameters + 24)
+    spatial = int64_at(p) * int64_at(p + 8) * int64_at(p + 16)
+    rows = channels * int64_at(p + 24) * int64_at(p + 32) * int64_at(p + 40)
+    windows = int64_at(p + 48) * int64_at(p + 56) * int64_at(p + 64)
+    return 8 if dtype == FLOAT64 else 4, groups, channels * spatial, kernels, rows, windows
+
+
+@inner
+def conv(function, dtype, parameters, start, stop, x, w, _, workspace, out):  # type: ignore[no-untyped-def]
+    """Images ``start`` to ``stop`` of the result; of ``x`` and ``w``, whose kernels are rows of a matrix."""
+    itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
+    p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    is_unit = _is_unit(p)
+    _prepare(dtype, workspace)
+    for k in range(start * groups, stop * groups):
+        source, group = x + k * image * itemsize, k % groups
+        if is_unit:
+            columns = source
+        else:
+            _fill(p, itemsize, source, 0, rows, columns)
+        _multiply(
+            function, workspace, _PLAIN | _PLAIN << 8, windows, kernels, rows, columns, windows,
+            w + group * kernels * rows * itemsize, rows, out + k * kernels * windows * itemsize, windows,
+            False,
+        )  # fmt: skip
+    return 1
+
+
+@inner
+def conv_input(function, dtype, parameters, start, stop, g, w, _, workspace, out):  # type: ignore[no-untyped-def]
+    """Images ``start`` to ``stop`` of the adjoint of x, of the adjoint ``g`` of the result."""
+    itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
+    p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    is_unit = _is_unit(p)
+    _prepare(dtype, workspace)
+    for k in range(start * groups, stop * groups):
+        target, group = out + k * image * itemsize, k % groups
+        if is_unit:
+            columns = target
+        _multiply(
+            function, workspace, _PLAIN | _TURNED << 8, windows, rows, kernels,
+            g + k * kernels * windows * itemsize, windows, w + group * kernels * rows * itemsize, rows,
+            columns, windows, False,
+        )  # fmt: skip
+        if is_unit:
+            continue
+        if dtype == FLOAT64:
+            for i in range(image):
+                float64s(target)[i] = 0
+            _add(p, float64s(columns), rows, float64s(target))
+        else:
+            for i in range(image):
+                float32s(target)[i] = 0
+            _add(p, float32s(columns), rows, float32s(target))
+    return 1
+
+
+@inner
+def conv_weight(function, dtype, parameters, start, stop, x, g, _, workspace, out):  # type: ignore[no-untyped-def]
+    """Some columns of the adjoint of w, for all images: sums do not depend on how many threads there are."""
+    itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
+    p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    parts = _parts(rows)
+    is_unit = _is_unit(p)
+    _prepare(dtype, workspace)
+    for task in range(start, stop):
+        group, part = task // parts, task % parts
+        first, last = part * rows // parts, (part + 1) * rows // parts
+        target = out + (group * kernels * rows + first) * itemsize
+        for image_number in range(int64_at(parameters)):
+            k = image_number * groups + group
+            source = x + k * image * itemsize
+            if is_unit:
+                columns = source + first * windows * itemsize
+            else:
+                _fill(p, itemsize, source, first, last, columns)
+            _multiply(
+                function, workspace, _TURNED | _PLAIN << 8, last - first, kernels, windows, columns, windows,
+                g + k * kernels * windows * itemsize, windows, target, rows, image_number > 0,
+            )  # fmt: skip
+    return 1
+
+
+_parts = inner(parts_of)
+
+
+KERNELS = {"conv": conv, "conv_input": conv_input, "conv_weight": conv_weight}
+"""The functions of `tape.kernels.columns.KERNELS`."""

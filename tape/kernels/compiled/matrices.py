@@ -1,0 +1,121 @@
+"""Products of small matrices, in tiles of a few rows and vectors whose sums stay in registers.
+
+BLAS takes its time to choose among its kernels and to pack matrices, which small ones are not worth. A tile
+reads rows of the second factor as they lie, masked where they end, and numbers of the first one wherever they
+are: only a second factor that is transposed is packed, a panel of columns at a time. What is added to a
+product, in place or broadcast from elsewhere, is added in registers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import bits_as_float64, float32s, float64s, int64_at
+from tape.kernels.compiled.tiles import VECTOR_BYTES, tile, turning
+from tape.kernels.matrices import APART, IN_PLACE, ROWS_OF_A_TASK
+
+
+def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
+    """The kernel for one dtype; see `product_parameters`."""
+    size = number.bitwidth // 8
+    lanes, half = VECTOR_BYTES // size, VECTOR_BYTES // size // 2
+    wide, uneven = (tile(number, 4, (VECTOR_BYTES, last)) for last in (VECTOR_BYTES, VECTOR_BYTES // 2))
+    narrow, slim = (tile(number, 8, (last,)) for last in (VECTOR_BYTES, VECTOR_BYTES // 2))
+    long = tile(number, 1, (VECTOR_BYTES,) * 4)
+    turn = turning(number)
+
+    @inner
+    def pack(b, b_row, b_column, k, count, out):  # type: ignore[no-untyped-def]
+        """Write columns as rows side by side; those of the factor lie as its strides say."""
+        wholes = count - count % 4 if b_row == size else 0
+        ends = k - k % 4 if wholes else 0
+        for i in range(0, ends, 4):
+            for j in range(0, wholes, 4):
+                turn(b + i * b_row + j * b_column, b_column, out + (i * count + j) * size, count * size)
+        for i in range(k):
+            for j in range(wholes if i < ends else 0, count):
+                numbers(out + (i * count + j) * size)[0] = numbers(b + i * b_row + j * b_column)[0]
+
+    @inner
+    def panel(  # type: ignore[no-untyped-def]
+        columns, m, k, a, a_row, a_column, b, b_row, out, out_row, total, total_row, total_column, factor
+    ):  # fmt: skip
+        """Compute columns that are as many as a tile has."""
+        step = 1 if columns > 2 * lanes else 4 if columns > lanes else 8
+        for i in range(0, m, step):
+            left, there = a + i * a_row, out + i * out_row
+            added = total + i * total_row if total else 0
+            if step == 1:
+                long(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
+                     total_column, columns - 3 * lanes, factor)  # fmt: skip
+            elif columns > lanes + half:
+                wide(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
+                     total_column, columns - lanes, factor)  # fmt: skip
+            elif columns > lanes:
+                uneven(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
+                       total_column, columns - lanes, factor)  # fmt: skip
+            elif columns > half:
+                narrow(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
+                       total_column, columns, factor)  # fmt: skip
+            else:
+                slim(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
+                     total_column, columns, factor)  # fmt: skip
+
+    @inner
+    def panels(  # type: ignore[no-untyped-def]
+        m, n, k, a, a_row, a_column, b, b_row, b_column, out, out_row, total, total_row, total_column, factor,
+        workspace,
+    ):  # fmt: skip
+        while n > 0:
+            columns = min(n, 4 * lanes if m == 1 and n > 3 * lanes else 2 * lanes)
+            right, right_row = b, b_row
+            if b_column != size:
+                pack(b, b_row, b_column, k, columns, workspace)
+                right, right_row = workspace, columns * size
+            panel(columns, m, k, a, a_row, a_column, right, right_row, out, out_row, total, total_row,
+                  total_column, factor)  # fmt: skip
+            n -= columns
+            b += columns * b_column
+            out += columns * size
+            total += columns * total_column if total else 0
+
+    def product(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
+        at = parameters
+        inner_length, m, n = int64_at(at + 8), int64_at(at + 16), int64_at(at + 24)
+        k, adds = int64_at(at + 32), int64_at(at + 40)
+        bits = int64_at(at + 48) | int64_at(at + 56) << 22 | int64_at(at + 64) << 44
+        factor = as_number(bits_as_float64(bits))
+        at += 72  # strides, in elements
+        blocks = (m + ROWS_OF_A_TASK - 1) // ROWS_OF_A_TASK
+        for task in range(start, stop):
+            matrix, first = task // blocks, task % blocks * ROWS_OF_A_TASK
+            i, j = matrix // inner_length, matrix % inner_length
+            a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + first * int64_at(at + 16))
+            b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40))
+            c = out + size * (i * int64_at(at + 64) + j * int64_at(at + 72) + first * int64_at(at + 80))
+            d, d_row, d_column = 0, 0, 0
+            if adds == IN_PLACE:
+                d, d_row, d_column = c, size * int64_at(at + 80), size
+            elif adds == APART:
+                d = z + size * (i * int64_at(at + 96) + j * int64_at(at + 104) + first * int64_at(at + 112))
+                d_row, d_column = size * int64_at(at + 112), size * int64_at(at + 120)
+            panels(
+                min(ROWS_OF_A_TASK, m - first), n, k, a, size * int64_at(at + 16), size * int64_at(at + 24),
+                b, size * int64_at(at + 48), size * int64_at(at + 56), c, size * int64_at(at + 80), d, d_row,
+                d_column, factor, workspace,
+            )  # fmt: skip
+        return 1
+
+    product.__qualname__ = name  # code of one name, though of two processes, would be taken for the same
+    return inner(product)
+
+
+KERNELS = {
+    "product_of_doubles": _product("product_of_doubles", types.float64, float64s, np.float64),
+    "product_of_singles": _product("product_of_singles", types.float32, float32s, np.float32),
+}
+"""The functions of `tape.kernels.matrices.KERNELS`."""

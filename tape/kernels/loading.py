@@ -1,0 +1,403 @@
+"""Machine code: read from the disk in milliseconds, compiled by another process where there is none.
+
+Code is loaded a group at a time. A group comes from a file: one that is part of the installation, if there is
+one for this processor (`tape.kernels.shipped`), or one in the folder of `tape.system.cache`. A file is for
+one version of the sources, of numba and of Python, and for one kind of processor. It holds object code with
+one symbol a function, which LLVM loads as it is, so that no process that finds one needs numba.
+
+Otherwise `tape.program.native.compiling` makes it in another process, which ends with this one. Meanwhile
+`find` returns None, and callers compute without machine code; `native` waits, with a message.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache as once
+from pathlib import Path
+from typing import Any
+
+from tape.kernels import shipped
+from tape.kernels.availability import Unavailable, give_up, is_available, require
+from tape.kernels.fingerprint import fingerprint
+from tape.system import cache
+
+MACHINE = "machine"
+"""The group that every program needs."""
+
+_C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
+C_FUNCTIONS = frozenset(_C_NAMES.split())
+"""Functions of the C library that the code may call."""
+_NUMBA_NAMES = (
+    "NRT_Free NRT_MemInfo_call_dtor numba_do_raise numba_gil_ensure numba_gil_release numba_unpickle "
+    "numba_runtime_build_excinfo_struct"
+)
+UNREACHED = frozenset(_NUMBA_NAMES.split())
+"""Functions that would be called if a kernel raised, which none does. LLVM must know them all the same, or it
+does not resolve other addresses either."""
+
+SECONDS = 600
+"""After which a process that compiles is killed."""
+_POLL = 0.1  # seconds between looks for code that is being made, by any process
+_NOTED = 0.5  # seconds of waiting after which a message says so
+_METH_FASTCALL = 0x80
+
+
+class NotReady(Exception):
+    """The code is being compiled: the caller does without it, and asks again later."""
+
+
+class _MethodDefinition(ctypes.Structure):
+    """PyMethodDef in Python's methodobject.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Native:
+    """Machine code that is loaded.
+
+    Attributes
+    ----------
+    addresses : dict of str to int
+        Address of each function.
+    """
+
+    def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
+        from llvmlite import binding as llvm  # 30 ms, and not needed where no machine code runs
+
+        _name_symbols(llvm)
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        for _, code in objects.values():
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        self.addresses = {
+            name: self._engine.get_function_address(symbol) for name, (symbol, _) in objects.items()
+        }
+        self._definitions: list[Any] = []
+        self._functions: dict[str, Callable[..., Any]] = {}
+
+    def as_python(self, name: str) -> Callable[..., Any]:
+        """Return a Python function of this code, which takes its arguments as an array of objects."""
+        if name in self._functions:
+            return self._functions[name]
+        definition = _MethodDefinition(name.encode(), self.addresses[name], _METH_FASTCALL, None)
+        self._definitions.append(definition)
+        create = ctypes.pythonapi.PyCFunction_NewEx
+        create.restype = ctypes.py_object
+        create.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        function = self._functions[name] = create(ctypes.addressof(definition), None, None)
+        return function
+
+
+@once
+def _name_symbols(llvm: Any) -> None:
+    """Register the functions that the code refers to with LLVM."""
+    libraries = [ctypes.pythonapi, ctypes.CDLL(None)]
+    with suppress(OSError):
+        libraries.append(ctypes.CDLL("libm.so.6"))
+    for name in C_FUNCTIONS:
+        function = next(getattr(lib, name) for lib in libraries if hasattr(lib, name))
+        llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    for name in UNREACHED:
+        if llvm.address_of_symbol(name) is None:  # numba names them when it first compiles something
+            llvm.add_symbol(name, ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value)
+
+
+# ---- groups ------------------------------------------------------------------------------------------
+
+_lock = threading.RLock()
+_loaded: dict[str, Native] = {}
+_maker: _Maker | None = None
+_waits: ContextVar[bool] = ContextVar("waits", default=True)
+
+
+def find(group: str) -> Native | None:
+    """Return the machine code of a group; None while it is being compiled, which this starts.
+
+    Parameters
+    ----------
+    group : str
+        `MACHINE`, one of `tape.kernels.registry.GROUPS` or of `tape.kernels.ufuncs.UFUNC_GROUPS`, or that of
+        `tape.kernels.eager`.
+
+    Raises
+    ------
+    Unavailable
+        If it cannot be compiled or loaded: from then on everything runs on plain NumPy.
+    """
+    found = _loaded.get(group)
+    if found is not None:
+        return found
+    with _lock:
+        if group not in _loaded:
+            require()
+            try:
+                objects = _objects(group)
+                if objects is None:
+                    return None
+                _loaded[group] = Native(objects)
+            except Exception as error:  # any reason why there is no machine code
+                give_up(f"the code of {group} cannot be made ({type(error).__name__}: {error})")
+                raise Unavailable(group) from error
+        return _loaded[group]
+
+
+def _objects(group: str) -> dict[str, tuple[str, bytes]] | None:
+    """Return the code of a group; None while it is being compiled, which this starts."""
+    global _maker
+    if _maker is not None and not _maker.is_due(group):
+        return None
+    found = _on_disk(group)
+    if found is None:
+        if _maker is None or _maker.is_of_another_process():
+            _maker = _Maker(group)
+        found = _maker.objects(group)
+    return found
+
+
+def native(group: str = MACHINE) -> Native:
+    """Return the machine code of a group; wait for it with a message, unless in `without_waiting`.
+
+    Parameters
+    ----------
+    group : str
+        As for `find`.
+
+    Raises
+    ------
+    NotReady
+        In `without_waiting`, while it is being compiled.
+    Unavailable
+        As for `find`.
+    """
+    found = _loaded.get(group) or find(group)
+    if found is None:
+        if not _waits.get():
+            raise NotReady(group)
+        found = _waited_for(group)
+    return found
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """A context in which `native` raises `NotReady` instead of waiting, unless TAPE_WAIT=1 is set."""
+    token = _waits.set(os.environ.get("TAPE_WAIT") == "1")
+    try:
+        yield
+    finally:
+        _waits.reset(token)
+
+
+def is_ready(group: str = MACHINE) -> bool:
+    """Return whether a group is loaded, or is on disk: nothing has to be waited for."""
+    try:
+        return find(group) is not None and is_available()
+    except Unavailable:
+        return False
+
+
+def wait(group: str = MACHINE) -> bool:
+    """Wait for a group; return whether it is there: not where none can run."""
+    try:
+        native(group)
+    except Unavailable:
+        return False
+    return is_available()
+
+
+def _waited_for(group: str) -> Native:
+    begin, is_noted = time.monotonic(), False
+    while (found := find(group)) is None:
+        if not is_noted and time.monotonic() > begin + _NOTED:
+            print(
+                f"tape: waiting for machine code ({group}), which is compiled for this processor once",
+                file=sys.stderr,
+                flush=True,
+            )
+            is_noted = True
+        time.sleep(_POLL / 2)
+    return found
+
+
+def _on_disk(group: str) -> dict[str, tuple[str, bytes]] | None:
+    """Return symbol and object code of every unit of a group; None if no file has them."""
+    content = shipped.read(group)
+    if content is None:
+        name = file_of(group)
+        content = None if name is None else cache.read(name)
+    return None if content is None else unpacked(content)
+
+
+def file_of(group: str) -> str | None:
+    """Return the name of the file of a group in the cache; None where there are no sources to hash."""
+    made_of = fingerprint()
+    return None if made_of is None else f"{group}-{made_of}.bin"
+
+
+# ---- another process ---------------------------------------------------------------------------------
+
+_HELPER = """
+import faulthandler, os, sys, threading, time
+
+def end_with(parent):
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+sys.path[:] = {path!r}
+faulthandler.dump_traceback_later({limit}, exit=True)
+if hasattr(os, "getppid"):
+    threading.Thread(target=end_with, args=({parent},), daemon=True).start()
+
+from tape.program.native.compiling import {function}
+
+{function}(*{arguments!r})
+"""
+
+
+def helper(
+    function: str, *arguments: Any, environment: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start another Python that runs a function of `tape.program.native.compiling`.
+
+    It ends with this process, however that ends, and after `SECONDS`. What it prints is read from its output.
+
+    Parameters
+    ----------
+    function : str
+        Its name.
+    *arguments
+        Literals.
+    environment : dict, optional
+        Variables beside those of this process.
+
+    Raises
+    ------
+    OSError
+        If none can be started.
+    """
+    code = _HELPER.format(
+        path=sys.path, limit=SECONDS, parent=os.getpid(), function=function, arguments=arguments
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    return subprocess.Popen(
+        [_python(), "-c", code], env={**kept, **(environment or {})},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def _python() -> Path:
+    """Return the interpreter, also where Python is embedded in a program that does something else."""
+    candidates = [Path(sys.executable or "")]
+    version = ".".join(platform.python_version_tuple()[:2])
+    candidates += [Path(sys.exec_prefix) / "bin" / f"python{version}", Path(sys.exec_prefix) / "python.exe"]
+    for python in candidates:
+        if python.name.startswith("python") and python.exists():
+            return python
+    raise OSError("there is no Python beside this program to compile with: run `python -m tape warm-up` once")
+
+
+class _Maker:
+    """Another process, which compiles all groups, one after the other.
+
+    Parameters
+    ----------
+    first : str
+        The group that is needed first.
+    """
+
+    def __init__(self, first: str) -> None:
+        self._owner = os.getpid()
+        self._looked: dict[str, float] = {}
+        self._made: dict[str, dict[str, tuple[str, bytes]]] = {}
+        self._failure: str | None = None
+        self._process = helper("compile_groups", first)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            for group, objects in received(self._process.stdout):
+                self._made[group] = objects
+            _, error = self._process.communicate()
+            lines = error.decode(errors="replace").strip().splitlines()
+            self._failure = lines[-1] if lines else f"exit status {self._process.returncode}"
+        except (OSError, ValueError) as error:
+            self._process.kill()
+            self._failure = f"{type(error).__name__}: {error}"
+
+    def is_of_another_process(self) -> bool:
+        """Return whether this process has been forked from the one that reads what is made."""
+        return self._owner != os.getpid()
+
+    def is_due(self, group: str) -> bool:
+        """Return whether it is time to look for a group again."""
+        now = time.monotonic()
+        if group not in self._made and self._failure is None and now < self._looked.get(group, 0.0) + _POLL:
+            return False
+        self._looked[group] = now
+        return True
+
+    def objects(self, group: str) -> dict[str, tuple[str, bytes]] | None:
+        """Return the code of a group; None if it is not there yet."""
+        failure = self._failure
+        found = self._made.get(group)
+        if found is None and failure is not None:
+            raise OSError(failure)
+        return found
+
+
+# ---- files -------------------------------------------------------------------------------------------
+
+
+def sent(stream: Any, name: str, objects: dict[str, tuple[str, bytes]]) -> None:
+    """Write code to a stream, with a name."""
+    content = packed(objects)
+    stream.write(json.dumps([name, len(content)]).encode() + b"\n" + content)
+    stream.flush()
+
+
+def received(stream: Any) -> Iterator[tuple[str, dict[str, tuple[str, bytes]]]]:
+    """Read what `sent` has written, until the stream ends or holds something else."""
+    for line in stream:
+        name, size = json.loads(line)
+        objects = unpacked(stream.read(size))
+        if objects is None:
+            return
+        yield name, objects
+
+
+def packed(objects: dict[str, tuple[str, bytes]]) -> bytes:
+    """Serialize code: an index, then the code."""
+    index = [(name, symbol, len(code)) for name, (symbol, code) in objects.items()]
+    head = json.dumps(index).encode()
+    return len(head).to_bytes(8, "little") + head + b"".join(code for _, code in objects.values())
+
+
+def unpacked(content: bytes) -> dict[str, tuple[str, bytes]] | None:
+    """Deserialize code; None if it is something else, or nothing."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    objects = {}
+    try:
+        for name, symbol, length in json.loads(content[8:start]):
+            objects[name] = (symbol, content[start : start + length])
+            start += length
+    except (ValueError, TypeError):
+        return None
+    return objects if objects and start == len(content) else None
