@@ -18,6 +18,9 @@ __all__ = ["packed"]
 _AT_ONCE = 12
 """How many calls make one test."""
 
+_LONG_AT_ONCE = 3
+"""How many of those that look at several operations each: see `tests.op_table.by_operation`."""
+
 _FOR_ALL = {"programs_at_once"}
 """Fixtures that do the same for all tests."""
 
@@ -27,11 +30,17 @@ def packed(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     kept = []
     for function, group in groupby(items, _function_of_arguments):
         remaining = iter(group)
-        while pack := list(islice(remaining, 1 if function is None else _AT_ONCE)):
+        while pack := list(islice(remaining, _size(function))):
             kept.append(pack[0])
             if len(pack) > 1:
                 pack[0].runtest = _Pack(pack)  # type: ignore[method-assign]
     return kept
+
+
+def _size(function: Any) -> int:
+    if function is None:
+        return 1
+    return _LONG_AT_ONCE if hasattr(function, "of_operations") else _AT_ONCE
 
 
 def _function_of_arguments(item: pytest.Item) -> Any:

@@ -127,6 +127,7 @@ def by_operation(cases: Iterable[Case]) -> Callable[[Callable[[Case], None]], Ca
                     raise
 
         test_all.__name__, test_all.__doc__ = test.__name__, test.__doc__
+        test_all.of_operations = True  # type: ignore[attr-defined]  # for `tests.packs`
         return test_all
 
     return decorate
