@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from _common import BLUE, GREEN, GREY, RED, figure_of, output_of, save
 from matplotlib.figure import Figure
+from scipy.special import roots_legendre
 
 import tape
 from tape.scipy.stats import norm
@@ -19,7 +20,7 @@ STRIKE, YEARS = 100.0, 1.0
 # Fang and Oosterlee, "A novel pricing method for European options", SIAM J. Sci. Comput. 31 (2008), 5.2:
 # how fast the variance reverts, its mean, its own volatility, its value, its correlation with the price.
 HESTON = np.array([1.5768, 0.0398, 0.5751, 0.0175, -0.5711])
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(600)
+NODES, WEIGHTS = roots_legendre(600)
 WAVES, WIDTHS = 150 * (NODES + 1), 150 * WEIGHTS
 
 

@@ -11,7 +11,7 @@ from tape.core import interpreter
 from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.interpreters.batching import Batch, Lanes
-from tests.op_table import CASES, by_operation, lightly, spread
+from tests.op_table import CASES, by_operation, few_of_each, lightly
 from tests.oracles import assert_close, is_float, record
 from tests.tiers import some
 
@@ -35,7 +35,7 @@ def same(x):
     return x
 
 
-@by_operation(spread(lightly(DIFFERENTIABLE)))
+@by_operation(few_of_each(lightly(DIFFERENTIABLE)))
 def test_sweeping_a_batch_equals_sweeping_one_by_one(case):
     check_sweeps(case, SIZE)
 
@@ -79,7 +79,7 @@ def test_an_empty_batch_gives_empty_results(case):
 # ---- operations ----------------------------------------------------------------------------------
 
 
-@by_operation(spread(lightly(CASES)))
+@by_operation(few_of_each(lightly(CASES)))
 def test_an_operation_on_batches_equals_the_loop(case):
     """For every choice of operands that are batches, the others being one for all."""
     several = [case.args(salt=salt) for salt in range(SIZE)]
@@ -195,7 +195,7 @@ def test_an_operation_without_a_rule_runs_on_an_empty_batch():
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")  # by the first
-@by_operation(some(DIFFERENTIABLE, every=13))
+@by_operation(some(DIFFERENTIABLE, every=26))
 def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case):
     for mode in ("fwd", "rev"):
         check_nested(case, mode)

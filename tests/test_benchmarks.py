@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +61,16 @@ class Bench:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _little_to_collect() -> None:
-    """The harness collects garbage before each measurement: not through what other tests left."""
+def _little_to_collect() -> Iterator[None]:
+    """The harness collects garbage before each measurement: not through what other tests left.
+
+    Nor do the tests after these: the harness would thaw what `tests.conftest` has frozen.
+    """
     gc.collect()
     gc.freeze()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "unfreeze", lambda: None)
+        yield
 
 
 @pytest.fixture

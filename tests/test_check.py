@@ -14,7 +14,7 @@ from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.types import IllTyped, is_shape
 from tape.program.record.recording import record
-from tests.op_table import TWO_OF_EACH
+from tests.op_table import TWO_OF_EACH, one_of_each
 from tests.test_program import gradient
 
 FLOAT = np.dtype(float)
@@ -171,7 +171,7 @@ def tamperings(instruction):
 def test_every_instruction_is_checked_for_its_attributes_shape_dtype_and_operands():
     """In the programs of all operations: each kind of instruction is tampered with once."""
     seen = set()
-    for case in TWO_OF_EACH:
+    for case in one_of_each(TWO_OF_EACH):
         args = case.args()
         if any(a.dtype.kind == "c" for a in args):
             continue

@@ -14,6 +14,7 @@ from tape.transforms import checkpoint_loop
 from tape.transforms._revolve import forward_steps, repetitions, split
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER, OUTER, TRANSFORMS, A, X, peak
+from tests.tiers import rounds
 
 
 def plain_loop(body: Any, state: Any, steps: int, snapshots: int = 0) -> Any:
@@ -254,10 +255,12 @@ def test_peak_memory_of_many_steps():
 
 
 def test_peak_memory_does_not_grow_with_closures():
-    def run(steps: int) -> Any:
-        return lambda w: np.sum(checkpoint_loop(lambda s, step: np.sin(s * w), np.ones(20_000), steps, 5))
+    w = np.ones(rounds(20_000, plain=5_000))
 
-    few, many = (peak(tape.grad(run(steps)), np.ones(20_000)) for steps in (50, 400))
+    def run(steps: int) -> Any:
+        return lambda w: np.sum(checkpoint_loop(lambda s, step: np.sin(s * w), np.ones(w.shape), steps, 5))
+
+    few, many = (peak(tape.grad(run(steps)), w) for steps in (50, rounds(400, plain=200)))
     assert many < 1.5 * few
 
 

@@ -11,6 +11,7 @@ from tape import errors
 from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import TRANSFORMS, A, V, X
+from tests.tiers import grid
 
 KINDS = [tape.custom_vjp, tape.custom_jvp]
 
@@ -414,8 +415,7 @@ RECORDED = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("transform", TRANSFORMS)
+@grid(transform=TRANSFORMS, kind=KINDS, times=2)
 def test_functions_of_numpy_code_are_rows_of_a_program(transform, kind):
     sin, two = RECORDED[kind]()
 

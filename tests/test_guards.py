@@ -11,6 +11,7 @@ import pytest
 import tape
 from tape import errors
 from tape.program.record.recording import record
+from tests.tiers import rounds
 
 RNG = np.random.default_rng(5)
 
@@ -226,7 +227,7 @@ def outcome(f, *args):
 def test_exceptional_numbers_take_no_path_of_others(name, kind):
     f = ARITHMETIC[name]
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(rounds(20)):
         compiled = tape.compile(f, max_paths=1000)
         calls = [tuple(map(kind, rng.choice(SPECIAL, 2))) for _ in range(8)]
         for args in (*calls, *calls):

@@ -104,7 +104,7 @@ def has_loops(compiled):
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 @grid(
-    ids=lambda value: getattr(value, "__name__", str(value)), times=3, case=CASES, name=NAMES, n=[1, 2, 5],
+    ids=lambda value: getattr(value, "__name__", str(value)), times=2, case=CASES, name=NAMES, n=[1, 2, 5],
 )  # fmt: skip
 def test_loops_equal_loops_of_python(case, name, n):
     """Eagerly, compiled, and when the program is called again with other numbers."""

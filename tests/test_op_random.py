@@ -13,8 +13,9 @@ import pytest
 import tape
 from tape import errors, tree
 from tape.core.op import Op
+from tests.tiers import rounds
 
-COUNT = int(os.environ.get("TAPE_RANDOM_OPS", "80"))
+COUNT = int(os.environ.get("TAPE_RANDOM_OPS", rounds(80, plain=40)))
 
 # A formula: of one or two operands, with the derivative by each.
 FORMULAS = {

@@ -118,7 +118,7 @@ def test_equal_to_torch(setting, dtype, monkeypatch):
     theirs = [torch.tensor(p) for p in params]
     optimizer = kind(params, **options)
     reference = getattr(torch.optim, kind.__name__)(theirs, **options)
-    for _ in range(100):
+    for _ in range(rounds(100)):
         grads = gradients_at(params, make_arrays(rng, dtype))
         for tensor, grad in zip(theirs, grads, strict=True):
             tensor.grad = torch.tensor(grad)
@@ -133,7 +133,7 @@ def test_equal_to_the_formulas(kind, options, dtype):
     rng = np.random.default_rng(1)
     params = make_arrays(rng, dtype)
     optimizer, oracle = kind(params, **options), Naive(kind, params, options)
-    for _ in range(5 if dtype == np.float16 else 100):
+    for _ in range(5 if dtype == np.float16 else rounds(100)):
         grads = gradients_at(params, make_arrays(rng, dtype))
         optimizer.step(grads)
         oracle.step(grads)

@@ -13,17 +13,24 @@ import tape
 from tape import ops
 from tests import naive_program
 from tests.naive_program import compiled_for
-from tests.op_table import CASES, TWO_OF_EACH, a_third, by_operation, lightly, spread, two_of_each
+from tests.op_table import (
+    CASES,
+    TWO_OF_EACH,
+    a_third,
+    by_operation,
+    few_of_each,
+    lightly,
+    one_of_each,
+    two_of_each,
+)
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
-from tests.tiers import is_full, some
+from tests.tiers import grid, some
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
-each_operation = by_operation(lightly(TWO_OF_EACH))
+a_third_of_the_operations = by_operation(a_third(lightly(TWO_OF_EACH), 0))
 derivatives_of_each = by_operation(a_third(two_of_each(lightly(DIFFERENTIABLE)), 1))
-at_least_once = by_operation(
-    TWO_OF_EACH if is_full() else {case.op: case for case in a_third(lightly(TWO_OF_EACH), 2)}.values()
-)
+at_least_once = by_operation(a_third(one_of_each(TWO_OF_EACH), 2))
 
 
 def assert_equal(found, expected, computed_in=np.float64):
@@ -83,7 +90,7 @@ def value_and_gradient(case):
     return lambda *args: [case.on(ops)(*args), *gradient(case)(*args)]
 
 
-@by_operation(spread(lightly(CASES)))
+@by_operation(few_of_each(lightly(CASES)))
 def test_values_and_gradients(case):
     """And what runs in Python is what is known to: rules that fail would else only make programs slow."""
     compiled = check(value_and_gradient(case), case.args(), case.args(salt=1))
@@ -91,7 +98,7 @@ def test_values_and_gradients(case):
     assert callbacks(program) == RUN_IN_PYTHON.get(case.name, set())
 
 
-@each_operation
+@a_third_of_the_operations
 def test_values_alone(case):
     check(case.on(ops), case.args(), case.args(salt=1))
 
@@ -225,8 +232,7 @@ DTYPES = (
 )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0, 3)], ids=str)
+@grid(dtype=DTYPES, shape=[(), (1,), (3,), (2, 3), (0, 3)], times=2, ids=str)
 def test_arguments_of_every_dtype(dtype, shape):
     rng = np.random.default_rng(0)
     other = shape if 0 in shape else (2, 3)

@@ -17,8 +17,8 @@ from tests.random_programs.running import difference, run
 from tests.random_programs.shrinking import script, shrunk
 from tests.tiers import rounds
 
-PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", rounds(400, plain=100)))
-PACK = 50
+PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", rounds(400, plain=50)))
+PACK = 25
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, PACK))

@@ -11,6 +11,7 @@ import pytest
 import tape
 from tape import tree
 from tape.transforms.loops import rolling
+from tests.tiers import rounds, some
 
 
 @pytest.fixture(autouse=True)
@@ -250,7 +251,7 @@ def test_a_gradient_has_loops(f):
     assert program.explain().loops
 
 
-@pytest.mark.parametrize("f", _ALL, ids=named)
+@pytest.mark.parametrize("f", some(_ALL, every=2), ids=named)
 def test_second_derivatives_and_both_modes(f):
     args = _ALL[f]
     first, rest = args[0], args[1:]
@@ -442,7 +443,7 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     return f
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(rounds(25)))
 def test_random_loops(seed):
     rng = np.random.default_rng(seed)
     f = random_loop(rng)

@@ -18,6 +18,7 @@ from tests.test_rolling import (
     recurrent,
     short_loops,  # noqa: F401 - it is used by all tests
 )
+from tests.tiers import some
 
 # ---- what is no loop -----------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ _INDICES = {
 }
 
 
-@pytest.mark.parametrize("name", _INDICES)
+@pytest.mark.parametrize("name", some(_INDICES, every=2))
 def test_whatever_moves_in_an_index_is_what_is_read(name):
     """Of an argument, of what is computed before the loop, and of what its first step computes."""
     index = _INDICES[name]

@@ -27,7 +27,7 @@ SCANNING = [case for case in CASES if "scan" in case.__code__.co_names and case.
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 @grid(
-    ids=lambda value: getattr(value, "__name__", str(value)), times=2, case=SCANNING, name=NAMES, n=LENGTHS,
+    ids=lambda value: getattr(value, "__name__", str(value)), times=1, case=SCANNING, name=NAMES, n=LENGTHS,
     checkpoint=CHECKPOINTS,
 )  # fmt: skip
 def test_stretches_change_no_number(case, name, n, checkpoint):

@@ -13,7 +13,7 @@ import tape
 from tape import errors
 from tape.kernels.loading import native
 from tape.program import sweeps
-from tests.op_table import CASES, a_third, by_operation, lightly, spread
+from tests.op_table import CASES, a_third, by_operation, few_of_each, lightly
 from tests.tiers import is_full, rounds, some
 
 
@@ -517,7 +517,7 @@ def test_long_tapes_are_swept_node_by_node(known, monkeypatch):
     assert not known
 
 
-@by_operation(a_third(spread(lightly(CASES)), 0))
+@by_operation(a_third(few_of_each(lightly(CASES)), 0))
 def test_programs_of_all_operations_round_as_numpy_does(case):
     """On numbers that the program was not made with, in the layouts that rules make of them."""
     salts, dtype = count(), np.float64

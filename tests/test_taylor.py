@@ -83,7 +83,7 @@ ONE_EACH = {(case.op, is_complex(case)): case for case in EXPANDED if "(0,3)" no
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@by_operation(some(ONE_EACH.values(), every=6))
+@by_operation(some(ONE_EACH.values(), every=12))
 def test_series_of_gradients_equal_nested_derivatives(case):
     """What reverse rules record has recurrences too."""
     args = case.args()
@@ -313,7 +313,7 @@ def test_a_constant_result_has_zero_derivatives_and_a_warning():
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@by_operation(some(ONE_EACH.values(), every=3))
+@by_operation(some(ONE_EACH.values(), every=6))
 def test_float32_stays_float32(case):
     args = case.args(np.float32)
     f, x = of_floats(case, args)

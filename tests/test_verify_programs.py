@@ -36,7 +36,7 @@ from tape.program.record.recording import record
 from tape.program.runtime import pauses
 from tape.program.runtime.slots import Body, Slot, slots_of
 from tape.program.runtime.verify import verify
-from tests.op_table import TWO_OF_EACH
+from tests.op_table import TWO_OF_EACH, one_of_each
 from tests.oracles import gradient_of_sines
 from tests.tiers import rounds
 
@@ -60,7 +60,7 @@ def reverified(made):
 
 def test_programs_of_the_op_table(monkeypatch):
     """Gradients, where there are any; in blocks, and not."""
-    for k, case in enumerate(TWO_OF_EACH):
+    for k, case in enumerate(one_of_each(TWO_OF_EACH)):
         monkeypatch.setattr(planning, "_GROUPED_BYTES", 8 if k % 2 else 16384)
         f, args = case.on(tape.ops), case.args()
         if case.has_derivative:

@@ -58,7 +58,7 @@ def test_an_operation_on_a_batch_equals_the_loop(case):
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
-@by_operation(some(two_of_each(lightly(DIFFERENTIABLE)), every=2))
+@by_operation(some(two_of_each(lightly(DIFFERENTIABLE)), every=3))
 def test_gradients_of_a_batch_equal_those_of_the_examples(case):
     """And so does the gradient of a sum over the batch, to arguments that differ and to those that do not."""
     columns = arguments(case)

@@ -2,7 +2,8 @@
 
 ``python -m pytest`` runs the plain tier, ``python -m pytest --full`` the full one. What belongs to the full
 tier alone is not collected in the plain one. There is no test of a behaviour that only the full tier has: it
-runs the same tests on more combinations, more cases of each operation and more random examples.
+runs the same tests on more combinations, more cases of each operation and more random examples. But for the
+site of the documentation, which only the full tier builds: `tests.test_docs_site`.
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
@@ -82,16 +83,17 @@ def cover(*axes: Sequence[Any], times: int = 1) -> list[tuple[Any, ...]]:
     if not all(axes):
         return []
     places = [range(len(axis)) for axis in axes]
-    longest = max(places, key=len)
-    left = dict.fromkeys(product(*places))
+    longest = places.index(max(places, key=len))
+    left: dict[int, list[tuple[int, ...]]] = {value: [] for value in places[longest]}
+    for row in product(*places):
+        left[row[longest]].append(row)
     seen: Counter[tuple[tuple[int, int], ...]] = Counter()
     rows = []
-    for value in list(longest) * times:
-        candidates = [row for row in left if row[places.index(longest)] == value]
+    for candidates in [*left.values()] * times:
         if candidates:
             row = max(candidates, key=lambda row: _worth(row, seen))
             seen.update(_meetings(row))
-            del left[row]
+            candidates.remove(row)
             rows.append(tuple([axis[k] for axis, k in zip(axes, row, strict=True)]))
     return rows
 

@@ -61,6 +61,18 @@ def lightly(cases: Iterable[Case]) -> list[Case]:
     return [case for case in wanted if case.op in left or case.op not in names]
 
 
+def few_of_each(cases: Iterable[Case]) -> list[Case]:
+    """Return all cases in the full tier, `two_of_each` operation in the plain tier."""
+    wanted = list(cases)
+    return wanted if is_full() else two_of_each(wanted)
+
+
+def one_of_each(cases: Iterable[Case]) -> list[Case]:
+    """Return all cases in the full tier; in the plain tier one of each operation, `lightly`."""
+    wanted = lightly(cases)
+    return wanted if is_full() else list({case.op: case for case in wanted}.values())
+
+
 def a_third(cases: Iterable[Case], part: int) -> list[Case]:
     """Return all cases in the full tier; in the plain tier those of every third operation.
 
@@ -115,6 +127,7 @@ def by_operation(cases: Iterable[Case]) -> Callable[[Callable[[Case], None]], Ca
                     raise
 
         test_all.__name__, test_all.__doc__ = test.__name__, test.__doc__
+        test_all.of_operations = True  # type: ignore[attr-defined]  # for `tests.packs`
         return test_all
 
     return decorate

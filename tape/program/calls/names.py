@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from inspect import getattr_static
+from itertools import chain
 from os.path import dirname, join
 from typing import Any
 
@@ -256,17 +257,21 @@ class _Walk:
     def _look_up_attributes(self) -> bool:
         """Look up attributes that code reads, unless that is done; return whether there were any."""
         for owner in self._owners:
-            names = set(self._attributes)
-            if isinstance(owner, type):
-                kinds = self._users_bases(owner)
-                names |= {
-                    name for kind in kinds for name, value in vars(kind).items() if _is_special(name, value)
-                }
-            for name in sorted(names):
+            for name in sorted(self._names_of(owner)):
                 if (id(owner), name) not in self._known:
                     self._known.add((id(owner), name))
                     self._look_up(owner, name)
         return bool(self._waiting)
+
+    def _names_of(self, owner: Any) -> set[str]:
+        """Return the attributes that code reads and an object has; of a class also those Python reads."""
+        if isinstance(owner, types.ModuleType):
+            return self._attributes & vars(owner).keys()
+        if isinstance(owner, type):
+            held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
+            return {name for name, value in held if name in self._attributes or _is_special(name, value)}
+        held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
+        return self._attributes.intersection(chain.from_iterable(held_by))
 
     def _look_up(self, owner: Any, name: str) -> None:
         if isinstance(owner, types.ModuleType):
