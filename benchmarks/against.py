@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -103,6 +104,7 @@ def _measured(checkout: Path, workload: str, seconds: float) -> dict[tuple[str, 
         ],
         capture_output=True,
         text=True,
+        env={**os.environ, "TAPE_WAIT": "1"},
     )  # fmt: skip
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no reason given"])[-1]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -194,7 +195,7 @@ GRADIENT = """
 
 
 def run(*arguments, **environment):
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(GRADIENT), *arguments]
+    command = [sys.executable, "-P", "-W", "error", "-c", textwrap.dedent(GRADIENT), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
@@ -214,12 +215,8 @@ def test_an_installation_with_code_needs_no_cache(installed, tmp_path):
 
 def test_a_copy_of_the_package_with_code_needs_nothing_else(installed, tmp_path):
     """As a wheel that is installed: the folder is found where it is."""
-    import shutil
-
-    import tape
-
     site = tmp_path / "site"
-    shutil.copytree(Path(tape.__file__).parent, site / "tape", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tape", site / "tape", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(installed.parent, site / "tape" / "kernels" / "objects", dirs_exist_ok=True)
     (tmp_path / "file").touch()
     run(PYTHONPATH=str(site), TAPE_CACHE_DIR=str(tmp_path / "file"))

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from tape import errors
-from tape.command.command import main
+from tape.command import main
 from tape.kernels import loading, shipped
 from tape.kernels.availability import Unavailable
 from tape.kernels.fingerprint import sources

@@ -18,7 +18,7 @@ Run from the root of the repository::
    and those that execute few modules first, a little of each file before more of any, and longer where many
    tests execute the line.
 4. `campaign` gives each mutant a copy of the repository with that one change, and a process forked from one
-   that has imported NumPy, SciPy, numba and pytest already (`workplace`), which imports the changed `tape`
+   that has imported NumPy, SciPy, llvmlite and pytest already (`workplace`), which imports the changed `tape`
    and runs these tests (`session`) until one fails. A test that takes ten times as long as it did, a crash,
    or an error at import, counts as noticed. Each test that noticed something is tried again without the
    mutant; one that fails then, too, does not count, and the mutant is tried without it.

@@ -19,7 +19,7 @@ _SHOWN = (
 Not in the list is what a program may read, however it is shown: the values of expressions, verdicts of
 `tape.testing`, settings, reports of programs with numbers as attributes.
 """
-_COMPILED = ("machine.py", "binding.py", "code.py", "opcodes.py")  # `code` compiles only what is not kept
+_COMPILED = ("machine.py", "binding.py", "opcodes.py")
 _SHARE_OF_COMPILED = 0.05
 
 

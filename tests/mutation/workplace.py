@@ -30,7 +30,7 @@ _PARTS = (
 )  # fmt: skip
 _LIBRARIES = (
     "numpy", "numpy.testing", "scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special",
-    "scipy.stats", "numba", "optree", "pytest", "hypothesis", "hypothesis.extra.numpy", "tqdm",
+    "scipy.stats", "llvmlite.binding", "optree", "pytest", "hypothesis", "hypothesis.extra.numpy", "tqdm",
 )  # fmt: skip
 _MOST_BYTES = 12 << 30
 
@@ -152,7 +152,7 @@ class Workplace:
 
 
 def _copy(root: Path, folder: Path) -> None:
-    """Make a folder the copy of the repository, but for what Python and numba have cached in it.
+    """Make a folder the copy of the repository, but for what Python has cached in it.
 
     Files that are the same are not touched, so that the caches remain valid.
     """
@@ -242,8 +242,6 @@ def _settle(tree: Path, caches: Path, *, keep: bool) -> None:
     keep : bool
         Whether Python keeps bytecode.
     """
-    from numba.core import config
-
     for descriptor in (0, 1, 2):
         os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
     resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
@@ -254,10 +252,7 @@ def _settle(tree: Path, caches: Path, *, keep: bool) -> None:
     os.chdir(tree)
     sys.path[:] = [str(tree), *(path for path in sys.path if path and Path(path) != before)]
     sys.dont_write_bytecode = not keep
-    os.environ.update(
-        PYTHONPATH=str(tree), TAPE_CACHE_DIR=str(caches / "tape"), NUMBA_CACHE_DIR=str(caches / "numba")
-    )
+    os.environ.update(PYTHONPATH=str(tree), TAPE_CACHE_DIR=str(caches / "tape"))
     if not keep:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    config.reload_config()
     gc.unfreeze()

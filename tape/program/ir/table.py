@@ -15,7 +15,7 @@ If the machine has no row for it yet, then also:
 
 5. The fields of the row in `tape.program.native.opcodes.FIELDS`, and the kernel in ``KERNELS`` there.
 6. A branch in `tape.program.native.machine.run`, and the kernel among the units of
-   `tape.program.native.code`.
+   `tape.program.native.compiling`.
 7. A function of the row's name in `tape.program.runtime.verify_arrays` or a module beside it, which claims
    the memory that the row touches.
 
