@@ -82,7 +82,7 @@ def _chosen() -> tuple[Path, dict[str, str]] | None:
         try:
             index = json.loads((folder / INDEX).read_bytes())
             if is_of_machine(name) and index["sources"] == sources():
-                return folder, index["digests"]
+                return folder, dict(index["digests"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return None

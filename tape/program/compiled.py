@@ -197,6 +197,7 @@ class Compiled:
         self._growth = Growth(self._name)
         self._kinds = Kinds(self._name, donate, max_paths, self._growth)
         self._latest: Specialisation | None = None
+        self._has_run = False  # as plain Python, while there was no machine code
         self._drawing: Drawing | None = None  # if it draws random numbers: all calls go there
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -323,6 +324,7 @@ class Compiled:
         If a program is due, it is made at once.
         """
         if not (wait() if is_due else is_ready()):  # not yet, or not at all: a warning has said so
+            self._has_run = True
             return self._f(*args, **kwargs)
         leaves = None if known is None else known.take(args, kwargs)
         if known is None or leaves is None or not known.fits(leaves):
@@ -423,7 +425,7 @@ class Compiled:
             self._keep_static(known, read.leaves)
             return self._found(None, args, kwargs, is_due)
         except Exception as error:
-            if ints or not calls or not isinstance(error, _REFUSALS):
+            if ints or not (calls or self._has_run) or not isinstance(error, _REFUSALS):
                 known.waiting.pop(begin, None)
                 self._growth.drop(wanted=1)
                 raise
