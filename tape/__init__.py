@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tape import (
         compat,
         distributed,
-        interop,
         nn,
         numpy,
         ops,
@@ -20,10 +19,11 @@ if TYPE_CHECKING:
         scipy,
         testing,
         train,
-        transforms,
         tree,
         viz,
     )
+    from tape import interop as interop
+    from tape import transforms as transforms
     from tape.config import show_config
     from tape.core.node import Node
     from tape.core.op import Op
