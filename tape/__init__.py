@@ -61,11 +61,6 @@ _SUBMODULES = frozenset({
     "compat", "distributed", "interop", "nn", "numpy", "ops", "optim", "random", "scipy", "testing", "train",
     "transforms", "tree", "viz",
 })  # fmt: skip
-_TRANSFORMS = (
-    "checkpoint checkpoint_loop cond custom_jvp custom_vjp directional_derivative divergence "
-    "elementwise_grad fixed_point fori_loop gnvp grad hessian hvp jacobian jvp laplacian linearize map "
-    "no_grad odeint root rop scan stop_gradient switch taylor value_and_grad vjp vmap while_loop"
-)
 _HOMES = {
     "tape.config": "show_config",
     "tape.core.node": "Node",
@@ -82,9 +77,8 @@ _HOMES = {
     "tape.program": "Program compile load",
     "tape.program.native.warming": "warm_up",
     "tape.sparse": "sparse_hessian sparse_jacobian sparsity",
-    "tape.transforms": _TRANSFORMS,
 }
-"""What is imported when it is first needed: names, by the module that has them."""
+"""What is imported when it is first needed: names, by the module that has them; others are transforms."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 _ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"
@@ -95,14 +89,16 @@ _ELSEWHERE = {"tensor": _ARRAYS, "Tensor": _ARRAYS, "array": _ARRAYS, "asarray":
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"tape.{name}")
-    home = _HOME_OF.get(name)
-    if home is not None:
-        for engine in ("tape.ops", "tape.inplace.protocol"):  # which enter operations in the table
-            import_module(engine)
-        found = globals()[name] = getattr(import_module(home), name)
-        return found
     if name in _ELSEWHERE:
         raise errors.MissingAttributeError(f"tape has no {name!r}. {_ELSEWHERE[name]}")
+    home = _HOME_OF.get(name, "tape.transforms")
+    if not name.startswith("_"):
+        for engine in ("tape.ops", "tape.inplace.protocol"):  # which enter operations in the table
+            import_module(engine)
+        module = import_module(home)
+        if name in _HOME_OF or name in module.__all__:
+            found = globals()[name] = getattr(module, name)
+            return found
     raise AttributeError(f"module 'tape' has no attribute {name!r}")
 
 
