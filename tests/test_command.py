@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import tape
-from tape.command import main
+from tape.command import kernels, main
 from tape.command.bench import BENCH
 from tape.command.parser import COMMANDS, overview, parser_of
 
@@ -78,6 +78,7 @@ def test_the_examples_of_help_are_right(capsys, tmp_path, monkeypatch):
     import shlex
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kernels, "build_kernels", lambda levels, progress: [tmp_path])  # minutes
     for command in COMMANDS:
         if command in (BENCH,) or command.name in ("ops", "completion"):
             continue

@@ -247,7 +247,7 @@ END_TO_END = """
     assert not is_avoided()
     assert (sum_to_shape(x, (2,)) == first).all()
     machine = loading.native()
-    assert set(machine.addresses) == {"add_store", "read_integer"}
+    assert set(machine.addresses) == {"add_store", "read_integer"}, machine.addresses
     loading._maker._process.wait()
     assert "numba" not in sys.modules
 """

@@ -21,9 +21,9 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e
 
 ARGUMENTS = {
     "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "take": 8, "scatter_add": 8, "scalar_op": 4,
-    "sum_product": 7, "scan": 9,
+    "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
 }  # fmt: skip
-RETURNING = {"take", "scatter_add"}
+RETURNING = {"take", "scatter_add", "solve", "cholesky", "triangular_solve"}
 
 
 def kernel(name):

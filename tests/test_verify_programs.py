@@ -256,7 +256,7 @@ class Bench:
 
     def run(self):
         """Run all rows but those that need Python; whatever is not to be written to is as it was."""
-        resume = prepare().call
+        resume = prepare().as_python("call")
         while self.frame[AT] < self.made.rows:
             resume(self.frame)
             self.skip()

@@ -66,7 +66,6 @@ def parser_of(command: Command) -> Parser:
     Examples
     --------
     >>> from tape.command.grad import GRAD
-    from tape.command.kernels import BUILD_KERNELS, WARM_UP
     >>> from tape.command.parser import parser_of
     >>> parser_of(GRAD).parse_args(["a*b", "a=1", "b=2"]).values
     ['a=1', 'b=2']

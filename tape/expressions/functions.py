@@ -78,8 +78,8 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 _AROUND_OPERATIONS = (
     "angle", "around", "celu", "clip", "elu", "fix", "gelu", "hardshrink", "hardtanh", "i0", "isclose",
-    "leaky_relu", "polygamma", "prelu", "relu6", "round", "selu", "sign", "sinc", "softshrink", "tanhshrink",
-    "threshold", "zeta",
+    "leaky_relu", "polygamma", "prelu", "relu6", "round", "selu", "sign", "silu", "sinc", "softshrink",
+    "softsign", "tanhshrink", "threshold", "zeta",
 )  # fmt: skip
 _OF_ARRAYS = (
     "all", "any", "det", "inv", "logsumexp", "matmul", "mean", "norm", "prod", "solve", "std", "sum", "trace",
