@@ -1,8 +1,8 @@
-"""Convolution for compiled code: windows become columns of a matrix, image by image, and BLAS does the rest.
+"""What the kernels of convolution take and need: parameters, workspace, tasks.
 
-Three kernels as `tape.kernels.kernel` describes them, on one geometry of three spatial axes, the first of
-which have length one where there are fewer. They are linear in both operands; the derivatives of each are the
-others. `tape.kernels.convolution` has the same for plain arrays.
+Their code is in `tape.kernels.compiled.columns`. All three work on one geometry of three spatial axes, the
+first of which have length one where there are fewer; `tape.kernels.convolution` has the same for plain
+arrays.
 """
 
 from __future__ import annotations

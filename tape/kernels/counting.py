@@ -1,8 +1,4 @@
-"""Counting numbers, sums of weights by number, places of what is true, and runs of equal elements.
-
-How long their results are depends on data. They are told a length, which a guard of the program compares with
-the right one afterwards: until then all they have to do is to stay inside of it.
-"""
+"""What kernels that count take and need; their code is in `tape.kernels.compiled.counting`."""
 
 from __future__ import annotations
 

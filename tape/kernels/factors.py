@@ -1,6 +1,6 @@
-"""The derivative of Cholesky factors for compiled code: block by block, most of it by BLAS (Murray 2016).
+"""What the kernel that pulls back through Cholesky factors takes and needs.
 
-By triangular solves the derivative takes 4 n^3 multiplications, this way 2/3 n^3, without memory of its own.
+Its code is in `tape.kernels.compiled.factors`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Reading, adding and writing at positions given by integer arrays, for compiled code.
-
-Positions are the only numbers here that nobody has checked before: an index out of range makes a
-kernel return False, with nothing added or written anywhere. Negative ones count from the end.
-
-Another thread may change positions meanwhile. So each is checked again where it is used, in a variable that
-was read once; what such a thread changes decides what is computed, never which memory is touched.
-"""
+"""What the kernel that writes rows takes and needs; its code is in `tape.kernels.compiled.indices`."""
 
 from __future__ import annotations
 

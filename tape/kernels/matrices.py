@@ -1,9 +1,6 @@
-"""Products of small matrices, in tiles of a few rows and vectors whose sums stay in registers.
+"""Products of small matrices: what their kernels take and need, and when they are worth it.
 
-BLAS takes its time to choose among its kernels and to pack matrices, which small ones are not worth. A tile
-reads rows of the second factor as they lie, masked where they end, and numbers of the first one wherever they
-are: only a second factor that is transposed is packed, a panel of columns at a time. What is added to a
-product, in place or broadcast from elsewhere, is added in registers.
+Their code is in `tape.kernels.compiled.matrices`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Searching in a sorted vector, and interpolation between its elements.
-
-All positions of a search halve their intervals in step, so that their memory is read side by side. Intervals
-are as long for all of them, whatever stands in the vector: no position leaves it.
-"""
+"""What kernels that search take and need; their code is in `tape.kernels.compiled.searching`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Selecting: the elements of rows that sorting would put at some positions, without sorting the rows.
-
-A sample of a row gives two bounds that are most likely on either side of the element wanted. One pass counts
-the elements below, at and between the bounds, and keeps those between, a few per cent, which are sorted by
-NumPy's routine (Floyd and Rivest, "Expected time bounds for selection", 1975). Positions next to each other
-share a pass. Where bounds turn out wrong, and in short rows, the whole row is sorted. NaN are last.
-"""
+"""What kernels that select take and need; their code is in `tape.kernels.compiled.selection`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of products of two vectors that slide along each other."""
+"""What the kernel of sliding vectors takes and needs; its code is in `tape.kernels.compiled.sliding`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Stacks of small matrices for compiled code: determinants, inverses, solutions and Cholesky factors.
-
-LAPACK takes a fraction of a microsecond for a matrix, however small. Here the same elimination, with the same
-choice of pivots, runs on 64 matrices at once, element by element. Where rounding might decide whether there
-is a result, or numbers are very large or small, a matrix is left to LAPACK: so the same ones are singular.
-"""
+"""What kernels of small matrices take and need; their code is in `tape.kernels.compiled.small`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Sorting the rows of an array by NumPy's own routines, which are functions of C found by their addresses.
-
-A routine for values is ``int sort(void *row, intp count, void *)``, one for positions
-``int argsort(void *row, intp *positions, intp count, void *)``: it permutes the positions that it is given.
-Neither needs its last argument for numbers. Both return 0, or something else if there is no memory.
-"""
+"""What kernels that sort take and need; their code is in `tape.kernels.compiled.sorting`."""
 
 from __future__ import annotations
 

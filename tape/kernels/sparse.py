@@ -1,9 +1,4 @@
-"""Products with a sparse matrix that is stored by rows, for compiled code.
-
-Starts of rows and columns are one array of int64, the starts first. Nobody has checked them before, and
-another thread may change them meanwhile: each is read once, and checked where it is used. For one out of
-range a kernel returns 0.
-"""
+"""What kernels of sparse matrices take and need; their code is in `tape.kernels.compiled.sparse`."""
 
 from __future__ import annotations
 

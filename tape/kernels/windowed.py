@@ -1,7 +1,7 @@
-"""Largest elements and sums of windows, for compiled code, plane by plane and row by row of windows.
+"""What the kernels of pooling take and need; their code is in `tape.kernels.compiled.windowed`.
 
-Kernels as `tape.kernels.kernel` describes them, on one geometry of three spatial axes; a task is one plane:
-all spatial axes of one channel of one image. `tape.kernels.pooling` has the same for plain arrays.
+All work on one geometry of three spatial axes; a task is one plane: all spatial axes of one channel of one
+image. `tape.kernels.pooling` has the same for plain arrays.
 """
 
 from __future__ import annotations
