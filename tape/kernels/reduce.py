@@ -139,8 +139,7 @@ def _sum_with_numpy(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if np.broadcast_shapes(shape, x.shape) != x.shape:
         raise ValueError(f"{shape} does not broadcast to {x.shape}")
     extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        extra + i for i, length in enumerate(shape) if length == 1 and x.shape[extra + i] != 1
-    )
+    goals = (1,) * extra + shape  # an axis of length one is no sum: -0.0 stays
+    axes = tuple([i for i, goal in enumerate(goals) if goal == 1 != x.shape[i]])
     summed = np.add.reduce(x, axis=axes, dtype=x.dtype.type, keepdims=True) if axes else x
     return summed.reshape(shape)

@@ -80,8 +80,11 @@ def rotary_embedding(x: Any, positions: Any = None, base: float = 10_000.0, inte
             f"rotary_embedding: positions have shape {list(np.shape(positions))}, which does not broadcast "
             f"to {list(shape[:-1])}, that of x without its last axis"
         )
-    # Angles are float64: of a position of 10**5 float32 keeps but two digits of the turn
-    angles = expand_dims(positions, -1) * float(base) ** (np.arange(pairs) / -max(pairs, 1))
+    # Angles of whole positions are float64: of a position of 10**5 float32 keeps but two digits of the turn
+    turns = float(base) ** (np.arange(pairs) / -max(pairs, 1))
+    if positions.dtype.kind == "f":
+        turns = turns.astype(positions.dtype)
+    angles = expand_dims(positions, -1) * turns
     cosine, sine = cos(angles).astype(x.dtype), sin(angles).astype(x.dtype)
     if interleaved:
         first, second = x[..., ::2], x[..., 1::2]
