@@ -14,36 +14,21 @@ from tests.op_table import CASES, TWO_OF_EACH, a_third, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-airy_ai airy_aip airy_bi airy_bip all_pole apply argpartition balance balance_order beta_by_parameters betainc
-betaincc betainccinv betaincinv btdtria btdtrib certificate cholesky_of_bands complex_schur continuous_riccati
-discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals eigvals_of_bands ellipj_cn ellipj_dn
-ellipj_ph ellipj_sn elliprd eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi
-eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd fresnel_c fresnel_s gamma_by_parameter gdtr gdtrc
-gdtria gdtrib gdtrix hashing_order hessenberg histogram_bin_edges hyp1f1 hyp2f1 hyperu inverse_of_basis
-iti0k0_ii0 iti0k0_ik0 itj0y0_ij0 itj0y0_iy0 lambertw ldl ldl_order leading_vectors linear_sum_assignment
-linprog linspace log_wright_bessel logm lpmv lsq_linear lu_order lu_pivots nbdtr nbdtrc nbdtri
-negligible_beside nnls nonzero_spectrum nrdtrimn nrdtrisd null_basis of_full_rank packed_lu pbdv_d pbdv_dp
-pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor qr_delete qr_insert qr_update radian range_basis real_if_all_are
-schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm solve_banded
-solve_bands spherical_in spherical_jn spherical_kn spherical_yn spline_filter spsolve
-sqrtm student_by_df sylvester unitary_factor vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
+all_pole apply argpartition balance balance_order beta_by_parameters certificate cholesky_of_bands
+complex_schur continuous_riccati discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals
+eigvals_of_bands elliprd exprel_derivative gamma_by_parameter hashing_order hessenberg inverse_of_basis ldl
+ldl_order leading_vectors linear_sum_assignment linprog linspace logm lsq_linear lu_order lu_pivots
+negligible_beside nnls nonzero_spectrum null_basis packed_lu positive_factor qr_delete qr_insert qr_update
+range_basis real_if_all_are schur schur_turn selected_count signm solve_banded solve_bands spline_filter
+spsolve sqrtm student_by_df sylvester unitary_factor vanishing_spectrum vonmises_ppf
 """
 _SPECIAL_IN_PYTHON = """
-airye_eai airye_eaip airye_ebi airye_ebip assoc_legendre_p bdtr bdtrc bdtri bdtrik bdtrin besselpoly
-beta_density_mixture beta_mixture chndtr chndtridf chndtrinc chndtrix elliprf elliprg elliprj
-elliptic_integral gamma_density_mixture gamma_mixture it2i0k0_ii0 it2i0k0_ik0 it2j0y0_ij0 it2j0y0_iy0
-itairy_ant itairy_apt itairy_bnt itairy_bpt kelvin_be kelvin_bep kelvin_ke kelvin_kep lmbda_slopes
-lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values mathieu_a mathieu_b mathieu_cem_slope
-mathieu_cem_value mathieu_modcem1_slope mathieu_modcem1_value mathieu_modcem2_slope mathieu_modcem2_value
-mathieu_modsem1_slope mathieu_modsem1_value mathieu_modsem2_slope mathieu_modsem2_value mathieu_sem_slope
-mathieu_sem_value modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtrik nbdtrin ncfdtr ncfdtri
-ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit obl_ang1_cv_slope obl_ang1_cv_value
-obl_ang1_slope obl_ang1_value obl_cv obl_rad1_cv_slope obl_rad1_cv_value obl_rad1_slope obl_rad1_value
-obl_rad2_cv_slope obl_rad2_cv_value obl_rad2_slope obl_rad2_value pbdn_seq_slopes pbdn_seq_values
-pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes pbvv_seq_values pro_ang1_cv_slope pro_ang1_cv_value
-pro_ang1_slope pro_ang1_value pro_cv pro_rad1_cv_slope pro_rad1_cv_value pro_rad1_slope pro_rad1_value
-pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope pro_rad2_value riccati_jn_slopes riccati_jn_values
-riccati_yn_slopes riccati_yn_values smirnov_by_x sph_harm_y sph_legendre_p student_mean
+assoc_legendre_p beta_density_mixture beta_mixture chndtridf chndtrinc chndtrix elliptic_integral
+gamma_density_mixture gamma_mixture it2i0k0_ik0 itairy_ant itairy_apt itairy_bnt itairy_bpt lmbda_slopes
+lmbda_values lqmn_slopes lqmn_values lqn_slopes lqn_values modfresnelm_fm modfresnelp_fp ncfdtri ncfdtridfd
+ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes
+pbdv_seq_values pbvv_seq_slopes pbvv_seq_values riccati_jn_slopes riccati_jn_values riccati_yn_slopes
+riccati_yn_values smirnov_by_x sph_harm_y sph_legendre_p student_mean
 """
 WITHOUT_INSTRUCTIONS = frozenset([*_IN_PYTHON.split(), *_SPECIAL_IN_PYTHON.split()])
 """Operations that programs run in Python, wherever they occur."""

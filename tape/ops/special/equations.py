@@ -11,10 +11,13 @@ from collections.abc import Callable, Sequence
 from math import pi
 from typing import Any
 
+import numpy as np
+
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import cos, cosh
 from tape.ops.special.scipy_ufuncs import (
+    PREFIX,
     Function,
     declare_several,
     in_float64,
@@ -48,6 +51,11 @@ def _in_double(name: str, operands: Sequence[Any]) -> Any:
     return ufunc_named(name)(*map(in_float64, operands))
 
 
+def _lowered(name: str, k: int = 0) -> Callable[..., Any]:
+    """Return the ``lower`` rule of the same, of one result."""
+    return lambda b, *operands: b.numbers(PREFIX + name, *[b.value(x, np.float64) for x in operands])[k]
+
+
 def _solution(name: str, doc: str, count: int, second: Callable[..., Any], scale: float = 1.0) -> Function:
     """Declare a function of parameters and x; ``second(f, slope, *operands)`` is its second derivative.
 
@@ -58,6 +66,7 @@ def _solution(name: str, doc: str, count: int, second: Callable[..., Any], scale
         lambda *operands: narrowed(_in_double(name, operands)[0], operands),
         *constants,
         lambda d, out, *operands: d * (scale * slopes(*operands)),
+        lower=_lowered(name, 0),
         name=f"{name}_value",
         doc=f"The result of {name}.",
     )
@@ -65,6 +74,7 @@ def _solution(name: str, doc: str, count: int, second: Callable[..., Any], scale
         lambda *operands: narrowed(_in_double(name, operands)[1], operands),
         *constants,
         lambda d, out, *operands: d * (scale * second(values(*operands), out, *operands)),
+        lower=_lowered(name, 1),
         name=f"{name}_slope",
         doc=f"The derivative that {name} returns.",
     )
@@ -89,6 +99,7 @@ def _constant(name: str, count: int) -> Function:
     return elementwise(
         lambda *operands: narrowed(_in_double(name, operands), operands),
         *[None] * count,
+        lower=_lowered(name),
         name=name,
         doc=f"The characteristic value `{name}`.",
     )

@@ -26,6 +26,8 @@ Function = Callable[..., Any]
 
 DECLARED: dict[str, Any] = {}
 """The operations, by the name of SciPy's ufunc."""
+COMPONENTS: list[str] = []
+"""The operations that are one result of several, by their names."""
 _SEVERAL: dict[str, Function] = {}
 """Functions of several results, each an operation of its own, by the name of SciPy's ufunc."""
 
@@ -84,21 +86,20 @@ def scipy_ufunc(
     def lower(b: Any, *operands: Any) -> Any:
         if double is not None and all(x.dtype == np.float64 for x in map(b.value, operands)):
             return double(b, *map(b.value, operands))
-        out = b.elementwise(PREFIX + name, *operands)
-        floats = {x.dtype for x in operands if getattr(x, "dtype", np.dtype(int)).kind == "f"}
-        return b.cast(out, np.float32) if floats == {np.dtype(np.float32)} else out
+        if is_whole:
+            n = b.value(operands[0])
+            if n.dtype.kind == "f":  # where an order is no integer the program stops, and Python raises
+                n = b.cast(b.require(n, b.elementwise("equal", n, b.elementwise("rint", n))), np.int64)
+            operands = (n, *operands[1:])
+        if is_wide:
+            operands = (*operands[:-1], b.value(operands[-1], np.float64))
+        if len(operands) > 2:
+            return b.numbers(PREFIX + name, *operands)[0]
+        return b.elementwise(PREFIX + name, *operands)
 
     constants = [k for k, partial in enumerate(partials) if partial is None]
     partials = tuple(partial and _with_real(partial, constants) for partial in partials)
-    has_loop = len(partials) <= 2 and not is_whole and not is_wide
-    function: Any = elementwise(
-        forward,
-        *partials,
-        taylor=taylor,
-        lower=lower if has_loop else None,
-        name=name,
-        doc=doc,
-    )
+    function: Any = elementwise(forward, *partials, taylor=taylor, lower=lower, name=name, doc=doc)
     if jvp is not None:
         function.op.jvp = [*partials[:-1], _with_real(jvp, constants)]
     if constants and len(constants) < len(partials):
@@ -169,9 +170,11 @@ def component(name: str, k: int, result: str, *partials: Function | None) -> Fun
     >>> round(float(cosine_integral(1.0)), 6)
     0.337404
     """
+    COMPONENTS.append(f"{name}_{result}")
     return elementwise(
         lambda *operands: narrowed(ufunc_named(name)(*operands)[k], operands),
         *partials,
+        lower=lambda b, *operands: b.numbers(PREFIX + name, *operands)[k],
         name=f"{name}_{result}",
         doc=f"The result {result} of {name}.",
     )

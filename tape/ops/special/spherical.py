@@ -9,6 +9,7 @@ from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.special.scipy_ufuncs import (
+    PREFIX,
     Function,
     declare_several,
     narrowed,
@@ -57,6 +58,7 @@ _lambertw = elementwise(
     lambda d, out, z, k, tol: d * (exp(-out) / (1 + out)),
     None,
     None,
+    lower=lambda b, *operands: b.numbers(f"{PREFIX}lambertw", *operands)[0],
     name="lambertw",
     doc="A branch of Lambert's W function, of z, k and tol.",
 )

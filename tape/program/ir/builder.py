@@ -189,7 +189,7 @@ class Builder:
     def operands_of(self, instruction: Instruction) -> tuple[Value, ...]:
         return tuple([self._values[id] for id in instruction.operands])
 
-    def _kind(self, operand: Any) -> Any:
+    def kind(self, operand: Any) -> Any:
         """Return what an operand counts as in type promotion."""
         if isinstance(operand, Value):
             return type(operand.dtype.type(0).item()) if operand.is_weak else operand.dtype
@@ -246,12 +246,12 @@ class Builder:
 
     def _promoted(self, name: str, operands: tuple[Any, ...]) -> tuple[Value, ...]:
         """Convert operands to the dtypes of the loop that NumPy chooses."""
-        dtypes = loop_dtypes(name, tuple([self._kind(x) for x in operands]))
+        dtypes = loop_dtypes(name, tuple([self.kind(x) for x in operands]))
         return tuple([self.value(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)])
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """Choose elements of ``x`` where the condition holds, else of ``y``."""
-        kinds = [self._kind(operand) for operand in (x, y)]
+        kinds = [self.kind(operand) for operand in (x, y)]
         dtype = loop_dtypes("maximum", tuple(kinds))[-1]
         values = [self.value(condition, bool), self.value(x, dtype), self.value(y, dtype)]
         return self._spread(lambda *cores: self._where(cores), values)
@@ -443,6 +443,7 @@ class Builder:
         raise CannotLower(reason)
 
     gufunc = matrices.gufunc
+    numbers = matrices.numbers
     linalg = matrices.linalg
     transform = matrices.transform
     expm = exponential.expm

@@ -6,6 +6,7 @@ complex number is no absolute value; with other dtypes such an operation becomes
 
 from __future__ import annotations
 
+from tape.ops.special.scipy_ufuncs import COMPONENTS, DECLARED
 from tape.program.native.ufuncs import UFUNCS
 
 _ARRAYS = """
@@ -18,7 +19,7 @@ _ARRAYS = """
 _ELEMENTS = """
     angle conjugate frexp imag isclose iscomplex isreal ldexp minus_twice nan_to_num of_parts positive real
     rms_normalized rms_normalized_scale round scaled sigmoid sigmoid_bend sigmoid_partial sinc tanh_partial
-    where
+    lambertw where
 """
 _MATRICES = """
     alike, cholesky, cholesky_pullback, cofactors, det, eigenvalues, eigenvectors, eigh, eigvalsh,
@@ -30,6 +31,8 @@ _MATRICES = """
 OF_ALL_DTYPES = frozenset(
     [
         *UFUNCS,
+        *DECLARED,
+        *COMPONENTS,
         *_ARRAYS.split(),
         *_ELEMENTS.split(),
         *[" ".join(name.split()) for name in _MATRICES.split(",")],

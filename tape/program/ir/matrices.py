@@ -13,7 +13,7 @@ import numpy as np
 
 from tape.kernels.small import MOST_ROWS
 from tape.program.ir.loops import Block
-from tape.program.ir.promotion import broadcast_shapes
+from tape.program.ir.promotion import broadcast_shapes, several_dtypes
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.gufuncs import GUFUNCS, results_of
 
@@ -200,6 +200,29 @@ def gufunc(b: Builder, name: str, *operands: Value, lengths: tuple[int, ...] = (
         return (value,)
     b.blocks[value.id] = Block(results)
     return tuple([b.part(value, k) for k in range(len(results))])
+
+
+def numbers(b: Builder, name: str, *operands: Any) -> tuple[Value, ...]:
+    """Return the results of a ufunc among these functions, with NumPy's type promotion and broadcasting.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        Its name in `tape.program.native.gufuncs`.
+    *operands : Value, numpy.ndarray or number
+        As of `Builder.elementwise`.
+
+    Raises
+    ------
+    CannotLower
+        As `gufunc`.
+    """
+    dtypes = several_dtypes(name, tuple([b.kind(x) for x in operands]))
+    values = [b.value(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
+    shape = broadcast_shapes(*[value.shape for value in values])
+    return b.gufunc(name, *[value if value.shape == shape else b.broadcast(value, shape) for value in values])
 
 
 def transform(b: Builder, name: str, x: Value, factor: Any, count: int, dtype: Any) -> Value:

@@ -1,6 +1,6 @@
 """The generalised ufuncs that programs run: functions of matrices and vectors, and of stacks of them.
 
-A ufunc with several results is one of these, too: of numbers.
+A ufunc of more than two operands, or with several results, is one of these, too: of numbers.
 
 NumPy's linear algebra consists of such functions, which call LAPACK for one matrix after the other. Their
 loops are like those of other ufuncs: the lengths of the core dimensions follow the number of matrices, the
@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tape.ops.special.scipy_ufuncs import PREFIX, ufunc_named
+
 Shape = tuple[int, ...]
 Core = tuple[str, ...]
 """Names of the core dimensions of an operand or a result."""
@@ -40,7 +42,7 @@ class Gufunc:
     Attributes
     ----------
     name : str
-        In its module, behind ``numpy_`` where another instruction has the name.
+        In its module, behind ``numpy_`` where another instruction has the name, behind `PREFIX` in SciPy.
     signature : str
         Core dimensions of operands and results, as in NumPy: ``"(m,n),(n)->(m)"``.
     types : tuple of str
@@ -93,8 +95,12 @@ class Gufunc:
 
     @cached_property
     def ufunc(self) -> np.ufunc | None:
-        """NumPy's object; None if there is none of this name, signature and types."""
-        found = getattr(import_module(self.module), self.name.removeprefix("numpy_"), None)
+        """The object; None if there is none of this name, signature and types."""
+        found: Any
+        if self.name.startswith(PREFIX):
+            found = ufunc_named(self.name.removeprefix(PREFIX))
+        else:
+            found = getattr(import_module(self.module), self.name.removeprefix("numpy_"), None)
         if not isinstance(found, np.ufunc):
             return None
         signature = found.signature or "->".join([",".join(["()"] * n) for n in (found.nin, found.nout)])
@@ -168,7 +174,49 @@ _ENTRIES = (
     Gufunc("vecdot", "(n),(n)->()", ("ee->e", "FF->F", "DD->D"), lambda of: 8 * of["n"], module="numpy"),
     Gufunc("frexp", "()->(),()", ("e->ei", "f->fi", "d->di"), lambda of: 1, module="numpy"),
 )  # fmt: skip
-GUFUNCS: dict[str, Gufunc] = {entry.name: entry for entry in _ENTRIES}
+_SPECIAL = """
+    f->ff d->dd: it2i0k0 it2j0y0 iti0k0 itj0y0
+    f->ff d->dd F->FF D->DD: fresnel shichi sici
+    f->FF d->DD: modfresnelm modfresnelp
+    f->ffff d->dddd F->FFFF D->DDDD: airy airye
+    f->FFFF d->DDDD: kelvin
+    ff->f dd->d: mathieu_a mathieu_b
+    ff->ff dd->dd: pbdv pbvv pbwa
+    ff->ffff dd->dddd: ellipj
+    fff->f ddd->d: bdtrik bdtrin besselpoly betainc betaincc betainccinv betaincinv btdtria btdtrib
+    fff->f ddd->d: chndtr chndtridf chndtrinc chndtrix fdtr fdtrc fdtri fdtridfd gdtr gdtrc gdtria gdtrib
+    fff->f ddd->d: gdtrix hyperu log_wright_bessel lpmv nbdtrik nbdtrin nctdtr nctdtridf nctdtrinc nctdtrit
+    fff->f ddd->d: nrdtrimn nrdtrisd obl_cv pro_cv radian voigt_profile wright_bessel
+    fff->f ddd->d dld->d: bdtr bdtrc bdtri
+    fff->f ddd->d lld->d: nbdtr nbdtrc nbdtri
+    fff->f ddd->d FFF->F DDD->D: elliprd elliprf elliprg
+    fff->f ddd->d ffF->F ddD->D: hyp1f1
+    fff->f ddd->d ffF->F ddD->D ldd->d: eval_gegenbauer eval_genlaguerre
+    fff->ff ddd->dd: mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem
+    Flf->F Dld->D: lambertw
+    ffff->f dddd->d: ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc
+    ffff->f dddd->d FFFF->F DDDD->D: elliprj
+    ffff->f dddd->d fffF->F dddD->D: hyp2f1
+    ffff->f dddd->d fffF->F dddD->D lddd->d: eval_jacobi eval_sh_jacobi
+    ffff->ff dddd->dd: obl_ang1 obl_rad1 obl_rad2 pro_ang1 pro_rad1 pro_rad2
+    fffff->ff ddddd->dd: obl_ang1_cv obl_rad1_cv obl_rad2_cv pro_ang1_cv pro_rad1_cv pro_rad2_cv
+"""
+"""Loops that programs call, and ufuncs of `scipy.special` that have them.
+
+Most ufuncs of one or two operands and one result are elementwise instructions instead."""
+
+
+def _of_numbers(name: str, types: tuple[str, ...]) -> Gufunc:
+    """Return a ufunc of SciPy's."""
+    signature = "->".join([",".join(["()"] * len(chars)) for chars in types[0].split("->")])
+    return Gufunc(PREFIX + name, signature, types, lambda of: 1, module="scipy.special")
+
+
+GUFUNCS: dict[str, Gufunc] = {entry.name: entry for entry in _ENTRIES} | {
+    PREFIX + name: _of_numbers(name, tuple(types.split()))
+    for types, names in (line.split(": ") for line in _SPECIAL.strip().splitlines())
+    for name in names.split()
+}
 """Instructions that are a generalised ufunc, by name."""
 
 
