@@ -283,12 +283,6 @@ def runner(
             {"array": f"o{k}", "scalar": f"scalars[{k}][()]", "leaf": f"leaves[{k}]"}.get(kind)
             or source.bind(k)
         )
-    try:
-        if shape is None:
-            raise _NotPlain
-        expression = _put(leaves, source, shape, _DEEPEST)
-    except _NotPlain:
-        expression = f"restore([{', '.join(leaves)}])"
     source.lines += [
         "try: workspace = pool.pop()",
         "except IndexError: return otherwise(None, leaves)",
@@ -299,6 +293,14 @@ def runner(
         source.lines.append(f"{unpacked}= outs")
     if any(kind == "scalar" for kind, _ in results):
         source.lines.append("scalars = workspace.scalars")
+    before = len(source.lines)
+    try:
+        if shape is None:
+            raise _NotPlain
+        expression = _put(leaves, source, shape, _DEEPEST)
+    except _NotPlain:
+        del source.lines[before:]
+        expression = f"restore([{', '.join(leaves)}])"
     source.lines += [f"result = {expression}", "pool.append(workspace)", "return result"]
     return source.function("args, kwargs")
 
@@ -319,7 +321,7 @@ _DEEPEST = 50  # levels of parentheses: Python reads no more than 200
 
 
 def _put(leaves: list[str], source: _Source, branch: Any, levels: int) -> str:
-    """Return an expression that builds a tree."""
+    """Return an expression that builds a tree, of dataclasses that lines before it make."""
     kind = type(branch)
     if kind is Dynamic:
         return leaves[branch.number]
@@ -338,6 +340,11 @@ def _put(leaves: list[str], source: _Source, branch: Any, levels: int) -> str:
     if make is None:
         raise _NotPlain
     branches, static = tree.fields_of(kind)
-    fields = [f"{name}={_put(leaves, source, getattr(branch, name), levels - 1)}" for name in branches]
-    fields += [f"{name}={source.bind(getattr(branch, name))}" for name in static]
-    return f"{source.bind(make)}({', '.join(fields)})"
+    fields = {name: _put(leaves, source, getattr(branch, name), levels - 1) for name in branches}
+    fields |= {name: source.bind(getattr(branch, name)) for name in static}
+    if kind.__setattr__ is not object.__setattr__:  # a frozen one, say
+        return f"{source.bind(make)}({', '.join(f'{name}={value}' for name, value in fields.items())})"
+    made, source.names["new"] = source.name(), object.__new__
+    source.lines.append(f"{made} = new({source.bind(kind)})")
+    source.lines += [f"{made}.{name} = {value}" for name, value in fields.items()]
+    return made
