@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tape import errors
 from tape.system.blas import choose_kernels
+from tape.system.collector import collector_paused
 from tape.system.memory import keep_freed
 
 if TYPE_CHECKING:
@@ -93,9 +94,12 @@ def __getattr__(name: str) -> Any:
         raise errors.MissingAttributeError(f"tape has no {name!r}. {_ELSEWHERE[name]}")
     home = _HOME_OF.get(name, "tape.transforms")
     if not name.startswith("_"):
-        for engine in ("tape.ops", "tape.inplace.protocol"):  # which enter operations in the table
-            import_module(engine)
-        module = import_module(home)
+        with (
+            collector_paused()
+        ):  # there is no garbage in modules, and looking for it takes a tenth of the time
+            for engine in ("tape.ops", "tape.inplace.protocol"):  # which enter operations in the table
+                import_module(engine)
+            module = import_module(home)
         if name in _HOME_OF or name in module.__all__:
             found = globals()[name] = getattr(module, name)
             return found

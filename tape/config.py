@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +121,8 @@ def show_config() -> Config:
     >>> show_config().cores >= 1
     True
     """
+    from importlib.metadata import version  # both take long
+
     import scipy
 
     products, numpy_products = products_library(), numpy_library()

@@ -7,7 +7,7 @@ import sys
 import textwrap
 import threading
 from hashlib import sha256
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -327,7 +327,7 @@ def test_the_fingerprint_depends_on_sources_versions_and_processor(monkeypatch):
     assert found == {fingerprint.fingerprint()}
     for owner, name, other in (
         (fingerprint, "sources", lambda: "other"),
-        (fingerprint, "version", lambda package: "0.0"),
+        (fingerprint, "version_of", lambda package: "0.0"),
         (sys, "version", "0.0"),
         (fingerprint.platform, "machine", lambda: "another"),
         (llvm, "get_host_cpu_name", lambda: "another"),
@@ -339,11 +339,16 @@ def test_the_fingerprint_depends_on_sources_versions_and_processor(monkeypatch):
     assert len(found) == 7
 
 
-def test_without_sources_or_without_numba_there_is_an_answer(monkeypatch, tmp_path):
-    def missing(package):
-        raise fingerprint.PackageNotFoundError(package)
+@pytest.mark.parametrize("package", ["numba", "numpy", "pytest"])
+def test_versions_are_those_of_the_metadata(monkeypatch, package):
+    assert fingerprint.version_of(package) == metadata.version(package)
+    monkeypatch.setattr(fingerprint, "find_spec", lambda package: None)  # it is somewhere else
+    assert fingerprint.version_of(package) == metadata.version(package)
 
-    monkeypatch.setattr(fingerprint, "version", missing)
+
+def test_without_sources_or_without_numba_there_is_an_answer(monkeypatch, tmp_path):
+    assert fingerprint.version_of("no-such-package") == "none"
+    monkeypatch.setattr(fingerprint, "version_of", lambda package: "none")
     assert fingerprint.fingerprint.__wrapped__()
     monkeypatch.setattr(fingerprint, "_KERNELS", tmp_path)
     monkeypatch.setattr(fingerprint, "_MACHINE", tmp_path)

@@ -14,22 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import tape
-from tape.inspect.listing import (
-    brief,
-    call_text,
-    columns_of,
-    digest,
-    duration,
-    listing,
-    listing_html,
-    listing_table,
-    number,
-    one_line,
-    short,
-)
+from tape.inspect.listing import call_text, listing, listing_html, listing_table
 from tape.inspect.listing._sheet import Column, Sheet, sheet_of
 from tape.inspect.listing._text import widths_in
-from tape.inspect.listing._words import cut
+from tape.inspect.words import brief, columns_of, cut, digest, duration, number, one_line, short
 from tests.tiers import rounds
 
 LINE = 110

@@ -13,7 +13,8 @@ import tape
 from tape import nn, ops
 from tape.core.op import Op
 from tape.inspect.costs import declare_cost, flops, passes
-from tape.inspect.listing import byte_size, summary
+from tape.inspect.listing import summary
+from tape.inspect.words import byte_size
 from tests.op_table import CASES, by_operation
 from tests.oracles import record
 from tests.test_listing import Page

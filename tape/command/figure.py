@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape.command.sampling import Curve, limits, panels
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 from tape.viz import training
 from tape.viz.style import CURVES
 

@@ -18,7 +18,7 @@ from tape.command.sampling import FAR, Curve, panels, sample
 from tape.command.terminal import has_colours, writes_braille
 from tape.command.values import assignments, check_names, expression_text, parsed_number, pieces, value
 from tape.expressions import expression
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 
 _POINTS = 800
 _MOST_POINTS = 100_000

@@ -21,7 +21,7 @@ from tape.core.sweep import pull_back, unshared
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import settle
-from tape.inspect.listing import Shown
+from tape.inspect.shown import Shown
 
 if TYPE_CHECKING:
     from tape.program.replay import TraceProgram

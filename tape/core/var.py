@@ -24,7 +24,7 @@ from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.var_methods import binary
 from tape.core.var_writing import InPlaceMethods
 from tape.inplace.aliases import Stale
-from tape.inspect.listing import short
+from tape.inspect.words import short
 
 
 def _reflected(key: Any) -> Callable[[Any, Any], Any]:

@@ -19,9 +19,9 @@ from tape import errors
 from tape.core.node import Node, plain
 from tape.core.results import Results, flattened
 from tape.core.sites import Site
-from tape.inspect.listing import byte_size, duration
 from tape.inspect.watching import watched
 from tape.inspect.watching.watch import RUNNING, Phase, Ref, Watch
+from tape.inspect.words import byte_size, duration
 from tape.kernels.accumulate import Scattered
 from tape.program import Program
 from tape.program.compiled import Compiled

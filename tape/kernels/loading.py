@@ -31,6 +31,7 @@ from tape.kernels import shipped
 from tape.kernels.availability import Unavailable, give_up, is_available, require
 from tape.kernels.fingerprint import fingerprint
 from tape.system import cache
+from tape.system.collector import collector_paused
 
 MACHINE = "machine"
 """The group that every program needs."""
@@ -148,7 +149,7 @@ def find(group: str) -> Native | None:
     found = _loaded.get(group)
     if found is not None:
         return found
-    with _lock:
+    with _lock, collector_paused():
         if group not in _loaded:
             require()
             try:

@@ -20,7 +20,8 @@ from tape.core.node import Handle
 from tape.core.trace import Trace
 from tape.errors import OptionError
 from tape.inspect.costs import flops
-from tape.inspect.listing import aligned, byte_size, columns_of, html_table, one_line
+from tape.inspect.listing import aligned, html_table
+from tape.inspect.words import byte_size, columns_of, one_line
 from tape.nn._containers import Lambda
 from tape.nn._layer import function_name
 from tape.nn._state_dict import parts_of

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from tape import errors, tree
 from tape.core.node import Handle
@@ -27,11 +27,13 @@ from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Outcome
 from tape.program.record.recording import native, record
-from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
 from tape.program.specialise import Key, Path, Results, Specialisation
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
+
+if TYPE_CHECKING:
+    from tape.program.report.profile import Profile
 
 _MAX_BEGINNINGS = 1024
 """Number of beginnings of paths that calls are counted for, while they wait for a program."""

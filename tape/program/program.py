@@ -1,10 +1,13 @@
-"""`Program`: a recorded tape that runs without Python."""
+"""`Program`: a recorded tape that runs without Python.
+
+Reports and files are imported when they are needed: the first call of a compiled function waits for all else.
+"""
 
 from __future__ import annotations
 
 import io
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,18 +17,18 @@ from tape.kernels.registry import REGISTRY
 from tape.program.calls.calling import Calling, Leaf
 from tape.program.calls.generators import Generators
 from tape.program.calls.statics import Form
-from tape.program.collector import collector_paused
-from tape.program.files.archive import content_of, read
 from tape.program.ir.instructions import IR
 from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.native.opcodes import ARENA
 from tape.program.plan.planner import plan
 from tape.program.record.recording import Constant, Recorded
-from tape.program.report.describe import describe
-from tape.program.report.explain import Explanation, explain
-from tape.program.report.profile import Profile, profile
 from tape.program.runtime.run import Flip, Rerun, Runner
+from tape.system.collector import collector_paused
+
+if TYPE_CHECKING:
+    from tape.program.report.explain import Explanation
+    from tape.program.report.profile import Profile
 
 
 class Program(Runner):
@@ -136,6 +139,8 @@ class Program(Runner):
         return f"<Program {self.name}: {self.rows} rows>"
 
     def __str__(self) -> str:
+        from tape.program.report.describe import describe
+
         return describe(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -193,6 +198,8 @@ class Program(Runner):
         Explanation
             The figures; printed, they are a report.
         """
+        from tape.program.report.explain import explain
+
         return explain(self, self._profile)
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
@@ -232,6 +239,8 @@ class Program(Runner):
         ... tanh(in0)  float64[100]
         ...
         """
+        from tape.program.report.profile import profile
+
         self._profile = profile(self, args, repeats)
         return self._profile
 
@@ -271,6 +280,8 @@ class Program(Runner):
         >>> loaded(np.array([1.0, 2.0]))
         array([2., 4.])
         """
+        from tape.program.files.archive import content_of
+
         content = content_of(self)
         with open(path, "wb") as file:
             file.write(content)
@@ -279,6 +290,8 @@ class Program(Runner):
         return self  # nothing in it changes
 
     def __reduce__(self) -> Any:
+        from tape.program.files.archive import content_of
+
         return _restored, (content_of(self),)
 
 
@@ -317,10 +330,14 @@ def load(path: str | os.PathLike[str]) -> Program:
     >>> line({"a": 3.0, "b": 0.0}, np.ones(3))
     {'y': array([3., 3., 3.])}
     """
+    from tape.program.files.archive import read
+
     with open(path, "rb") as file:
         return read(file, repr(os.fspath(path)), Program.of_ir)
 
 
 def _restored(content: bytes) -> Program:
     """Return the program whose file has this content; errors are those of `load`."""
+    from tape.program.files.archive import read
+
     return read(io.BytesIO(content), "what was pickled", Program.of_ir)

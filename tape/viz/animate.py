@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tape import errors
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.graphviz import is_installed
 from tape.viz.movie.frames import SLOTS, frames_of

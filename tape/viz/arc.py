@@ -12,7 +12,7 @@ from html import escape
 from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from tape.inspect.listing import columns_of, one_line
+from tape.inspect.words import columns_of, one_line
 from tape.viz.drawing import Drawing, checked_path, px, saved
 from tape.viz.options import check_number
 from tape.viz.style import MONOSPACE, STATES, css, paint

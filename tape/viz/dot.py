@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from tape import errors
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 from tape.viz.options import check_choice
 from tape.viz.style import LIGHT, SANS
 from tape.viz.view import View, look, node_id

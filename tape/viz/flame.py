@@ -14,7 +14,7 @@ from os.path import basename
 from typing import TYPE_CHECKING
 
 from tape import errors
-from tape.inspect.listing import duration, one_line
+from tape.inspect.words import duration, one_line
 from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.style import SANS, css, paint
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tape import errors
-from tape.inspect.listing import brief
+from tape.inspect.words import brief
 from tape.system.extras import need
 from tape.viz.style import CURVES, LIGHT
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tape import errors
 from tape.core.checks import check_root
 from tape.core.node import Handle, Node, plain
-from tape.inspect.listing import call_text, digest, one_line
+from tape.inspect.listing import call_text
+from tape.inspect.words import digest, one_line
 from tape.viz.options import check_number, check_trace
 from tape.viz.passes import ancestors, backward_steps
 

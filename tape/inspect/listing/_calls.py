@@ -11,7 +11,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle, Node, plain
-from tape.inspect.listing._words import digest, one_line, short
+from tape.inspect.words import digest, one_line, short
 
 _WRITTEN_OUT = 4
 """The largest number of elements of a constant that is shown by value."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tape import errors
 from tape.core.node import plain
 from tape.inspect.listing._calls import call_text
-from tape.inspect.listing._words import digest, one_line
+from tape.inspect.words import digest, one_line
 
 _HEAD = 40
 _TAIL = 20

@@ -14,7 +14,7 @@ from tape.core.results import Results
 from tape.inspect.costs import flops
 from tape.inspect.listing._html import html_table
 from tape.inspect.listing._text import aligned
-from tape.inspect.listing._words import byte_size, columns_of, one_line
+from tape.inspect.words import byte_size, columns_of, one_line
 
 _SHOWN = 20
 """The number of operations with a row of their own; the rest shares one."""

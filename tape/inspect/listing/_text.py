@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tape.inspect.listing._sheet import Sheet, sheet_of
-from tape.inspect.listing._words import columns_of, cut
+from tape.inspect.words import columns_of, cut
 
 _LINE = 110
 _GAP = "  "

@@ -342,7 +342,8 @@ def _put(leaves: list[str], source: _Source, branch: Any, levels: int) -> str:
     branches, static = tree.fields_of(kind)
     fields = {name: _put(leaves, source, getattr(branch, name), levels - 1) for name in branches}
     fields |= {name: source.bind(getattr(branch, name)) for name in static}
-    if kind.__setattr__ is not object.__setattr__:  # a frozen one, say
+    assign: Any = kind.__setattr__
+    if assign is not object.__setattr__:  # a frozen one, say
         return f"{source.bind(make)}({', '.join(f'{name}={value}' for name, value in fields.items())})"
     made, source.names["new"] = source.name(), object.__new__
     source.lines.append(f"{made} = new({source.bind(kind)})")

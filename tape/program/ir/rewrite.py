@@ -18,7 +18,6 @@ from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
-from tape.program.collector import collector_paused
 from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.dtypes import OF_ALL_DTYPES
@@ -30,6 +29,7 @@ from tape.program.ir.sinking import sink_takes
 from tape.program.ir.tiling import tile
 from tape.program.ir.vectorise import vectorise
 from tape.program.record.weak import Weak, weak
+from tape.system.collector import collector_paused
 
 if TYPE_CHECKING:
     from tape.program.record.recording import Recorded

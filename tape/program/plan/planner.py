@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from tape.kernels.codes import SCALARS
-from tape.program.collector import collector_paused
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
@@ -28,6 +27,7 @@ from tape.program.plan.layouts import (
     reshaped_strides,
 )
 from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_contiguous
+from tape.system.collector import collector_paused
 
 Shape = tuple[int, ...]
 

@@ -16,12 +16,12 @@ from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.node import Handle, Node, plain
 from tape.kernels.eager import avoided
-from tape.program.collector import collector_paused
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
+from tape.system.collector import collector_paused
 from tape.transforms.loops import rolling
 
 _PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tape.inspect.listing import short
+from tape.inspect.words import short
 from tape.kernels.registry import REGISTRY
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import INSTRUCTIONS, VIEWS

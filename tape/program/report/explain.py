@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tape.inspect.listing import byte_size
+from tape.inspect.words import byte_size
 from tape.program.ir.loops import Loop, all_ir
 from tape.program.ir.table import INSTRUCTIONS, SOURCES, VIEWS
 from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors, tree
-from tape.inspect.listing import duration
+from tape.inspect.words import duration
 from tape.program.calls.calling import fitting
 from tape.program.calls.shortcuts import may_be_data
 from tape.program.native.opcodes import WIDTH, opcode

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tape.kernels.codes import CAST_CODES, SCALARS
-from tape.program.collector import collector_paused
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import ELEMENTWISE
 from tape.program.native.functions import loop_number
@@ -22,6 +21,7 @@ from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
+from tape.system.collector import collector_paused
 
 _TABLES = {
     opcode(name): [

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tape.inspect.listing import columns_of
+from tape.inspect.words import columns_of
 from tape.viz.arc import arcs
 from tape.viz.graphviz import Point, layout
 from tape.viz.movie.frames import SLOTS

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import hypot
 from typing import Literal
 
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 from tape.viz.graphviz import Point
 from tape.viz.movie.frames import SLOTS, Frame, call_of
 from tape.viz.movie.plan import Cell, Entry, Place, Plan, graph_plan, length, row_plan

@@ -17,7 +17,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 from tape.system.progress import progress_bar
 from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.options import check_number, check_trace

@@ -14,7 +14,8 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Node, plain
-from tape.inspect.listing import call_text, one_line
+from tape.inspect.listing import call_text
+from tape.inspect.words import one_line
 from tape.viz.passes import Step, backward_steps, root_of, tangent_steps
 from tape.viz.stepper.digest import Detail, detail_for, digest, shown
 from tape.viz.stepper.rules import Rules, rule_formulas, rule_key

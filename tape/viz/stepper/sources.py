@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tape.inspect.listing import one_line
+from tape.inspect.words import one_line
 
 if TYPE_CHECKING:
     from tape.core.sites import Site

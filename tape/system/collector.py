@@ -1,6 +1,6 @@
-"""`collector_paused`: no garbage collection while a function is recorded and its program is built.
+"""`collector_paused`: no garbage collection while modules are imported, functions recorded, programs built.
 
-Both allocate many objects that all stay alive. Each time their number has grown by a quarter, the
+All of these allocate many objects that stay alive. Each time their number has grown by a quarter, the
 collector would traverse all of them and find nothing: a third of the time that long programs take.
 """
 
@@ -18,7 +18,7 @@ def collector_paused() -> Iterator[None]:
     Examples
     --------
     >>> import gc
-    >>> from tape.program.collector import collector_paused
+    >>> from tape.system.collector import collector_paused
     >>> with collector_paused():
     ...     gc.isenabled()
     False

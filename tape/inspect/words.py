@@ -49,7 +49,7 @@ def short(value: Any, width: int = 40) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.inspect.listing import short
+    >>> from tape.inspect.words import short
     >>> short(np.float32(0.1)), short(np.eye(2)), short(np.ones((20, 3)))
     ('0.1', '[[1. 0.] [0. 1.]]', 'float64[20, 3]')
     """
@@ -85,7 +85,7 @@ def digest(value: Any, width: int = 32, precision: int | None = None, *, mean: b
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.inspect.listing import digest
+    >>> from tape.inspect.words import digest
     >>> digest(np.array([1.0, 2.5])), digest(np.linspace(-1, 4, 100)), digest(0.1 + 0.2)
     ('[1. 2.5]', '-1 .. 4, mean 1.5', '0.3')
     >>> digest(np.append(np.zeros(100), np.nan)), digest(1234.0, precision=3)
@@ -111,7 +111,7 @@ def number(value: Any, digits: int = 8) -> str:
 
     Examples
     --------
-    >>> from tape.inspect.listing import number
+    >>> from tape.inspect.words import number
     >>> number(123.0), number(2 / 3, 3), number(1e-20), number(3 - 4j), number(12345.6, 3)
     ('123.0', '0.667', '1e-20', '3.0-4.0j', '12346.0')
     """
@@ -133,7 +133,7 @@ def brief(value: Any, digits: int = _DIGITS) -> str:
 
     Examples
     --------
-    >>> from tape.inspect.listing import brief
+    >>> from tape.inspect.words import brief
     >>> brief(123.0), brief(2 / 3), brief(3 - 4j)
     ('123', '0.6667', '3-4j')
     """
@@ -213,7 +213,7 @@ def one_line(text: str, width: int | None = None) -> str:
 
     Examples
     --------
-    >>> from tape.inspect.listing import one_line
+    >>> from tape.inspect.words import one_line
     >>> one_line("two\\nlines, the second one long", 14)
     'two lines, ...'
     """
@@ -254,7 +254,7 @@ def byte_size(count: int) -> str:
 
     Examples
     --------
-    >>> from tape.inspect.listing import byte_size
+    >>> from tape.inspect.words import byte_size
     >>> byte_size(512), byte_size(3_000_000)
     ('512 B', '3.0 MB')
     """
@@ -271,7 +271,7 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> from tape.inspect.listing import duration
+    >>> from tape.inspect.words import duration
     >>> duration(3e-9), duration(0.0125)
     ('3 ns', '12.5 ms')
     """

@@ -1,14 +1,12 @@
-"""The display methods of a trace: text, rich, notebook and summary."""
+"""The display methods of a trace: text, rich, notebook and summary, which are imported when they are used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tape.inspect.listing._html import listing_html
-from tape.inspect.listing._rich import listing_table
-from tape.inspect.listing._summary import Summary, summary
-from tape.inspect.listing._text import listing
+if TYPE_CHECKING:
+    from tape.inspect.listing import Summary
 
 
 class Shown:
@@ -17,12 +15,18 @@ class Shown:
     __slots__ = ()
 
     def __str__(self) -> str:
+        from tape.inspect.listing import listing
+
         return listing(self)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from tape.inspect.listing import listing_table
+
         yield listing_table(self, options.max_width)
 
     def _repr_html_(self) -> str:
+        from tape.inspect.listing import listing_html
+
         return listing_html(self)
 
     def summary(self) -> Summary:
@@ -42,4 +46,6 @@ class Shown:
         >>> found.longest_chain, found.value_bytes
         (3, 96)
         """
+        from tape.inspect.listing import summary
+
         return summary(self)
