@@ -9,6 +9,7 @@ learning control problems" (1983). It counts as solved once the mean of 100 epis
 """
 
 import argparse
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,17 +59,45 @@ def is_solved(returns: Sequence[float]) -> bool:
 # ---- deep Q-learning: Mnih et al., "Human-level control through deep reinforcement learning" (2015) -----
 
 
-def q_loss(model: Any, target: Any, batch: Any) -> Any:
-    """How far the values of actions are from the reward and the value of the next state.
+AHEAD, DISCOUNT = 5, 0.99  # steps whose rewards are counted before the value of a state is guessed
 
-    The next action is chosen by the model, and valued by its slower copy: van Hasselt et al., "Deep
-    reinforcement learning with double Q-learning" (2016).
+
+def q_loss(model: Any, target: Any, batch: Any) -> Any:
+    """How far values of actions are from the rewards of some steps and the value of the state after them.
+
+    The action there is chosen by the model, and valued by its slower copy: van Hasselt et al., "Deep
+    reinforcement learning with double Q-learning" (2016). Several steps: Hessel et al., "Rainbow" (2018).
     """
-    states, actions, following, falls = batch
+    states, actions, rewards, later, discounts = batch
     rows = np.arange(len(actions))
-    best = np.argmax(model(following), axis=1)
-    wanted = tape.stop_gradient(1 + 0.99 * (1 - falls) * target(following)[rows, best])
+    best = np.argmax(model(later), axis=1)
+    wanted = tape.stop_gradient(rewards + discounts * target(later)[rows, best])
     return nn.huber_loss(model(states)[rows, actions], wanted)
+
+
+class Memory:
+    """What was done, and what came of it ``AHEAD`` steps later, or where the episode was over."""
+
+    def __init__(self, capacity: int) -> None:
+        self.count = 0
+        self._parts = (
+            np.zeros((capacity, 4), np.float32), np.zeros(capacity, np.int64), np.zeros(capacity, np.float32),
+            np.zeros((capacity, 4), np.float32), np.zeros(capacity, np.float32),
+        )  # fmt: skip
+
+    def add(self, state: np.ndarray, action: int, steps: int, later: np.ndarray, has_fallen: bool) -> None:
+        """Keep an action, in the place of the oldest one once it is full."""
+        power = DISCOUNT**steps
+        reward, discount = (1 - power) / (1 - DISCOUNT), 0.0 if has_fallen else power
+        place = self.count % len(self._parts[0])
+        for part, value in zip(self._parts, (state, action, reward, later, discount), strict=True):
+            part[place] = value
+        self.count += 1
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return some of what is kept."""
+        drawn = rng.integers(0, min(self.count, len(self._parts[0])), size)
+        return tuple(part[drawn] for part in self._parts)
 
 
 def dqn(episodes: int, seed: int) -> list[float]:
@@ -76,7 +105,7 @@ def dqn(episodes: int, seed: int) -> list[float]:
     rng = np.random.default_rng(seed)
     model = nn.MLP([4, 128, 128, 2], nn.relu, rng=rng)
     slow = tape.tree.map(np.copy, model)
-    rule = optim.adamw(lr=5e-4, weight_decay=1e-5)
+    rule = optim.adam(lr=optim.schedules.linear(5e-4, 60_000, start_factor=1.0, end_factor=0.1))
 
     def update(model: Any, moments: Any, slow: Any, batch: Any) -> Any:
         gradient = tape.grad(q_loss)(model, slow, batch)
@@ -87,24 +116,20 @@ def dqn(episodes: int, seed: int) -> list[float]:
 
     update = tape.compile(update, donate=(0, 1, 2))
     values = tape.compile(lambda model, state: model(state))
-    moments, task, returns = rule.init(model), CartPole(rng), []
-    capacity, count = 20_000, 0
-    states, following = np.zeros((2, capacity, 4), np.float32)
-    actions, falls = np.zeros(capacity, np.int64), np.zeros(capacity, np.float32)
+    moments, task, returns, memory, count = rule.init(model), CartPole(rng), [], Memory(50_000), 0
     for _ in (progress := trange(episodes, unit="episode")):
-        state, is_over, total = task.reset(), False, 0
+        state, is_over, steps, total = task.reset(), False, deque[tuple[np.ndarray, int]](), 0
         while not is_over:
-            chance = max(0.02, 1 - count / 4000)  # of a random action
+            chance = max(0.02, 1 - count / 5000)  # of a random action
             action = int(rng.integers(2)) if rng.random() < chance else int(np.argmax(values(model, state)))
-            place = count % capacity
-            states[place], actions[place] = state, action
+            steps.append((state, action))
             state, has_fallen, is_late = task.step(action)
-            following[place], falls[place] = state, has_fallen
             count, total, is_over = count + 1, total + 1, has_fallen or is_late
-            if count >= 500:
-                drawn = rng.integers(0, min(count, capacity), 64)
-                batch = states[drawn], actions[drawn], following[drawn], falls[drawn]
-                model, moments, slow = update(model, moments, slow, batch)
+            while len(steps) == AHEAD or (steps and is_over):
+                ahead = len(steps)
+                memory.add(*steps.popleft(), ahead, state, has_fallen)
+            if count >= 1000:
+                model, moments, slow = update(model, moments, slow, memory.draw(128, rng))
         returns.append(float(total))
         progress.set_postfix_str(f"mean of the last 100: {np.mean(returns[-100:]):.0f}")
         if is_solved(returns):

@@ -264,6 +264,9 @@ softplus = _loop(lambda x, beta=1.0, threshold=math.inf: (
 ))  # fmt: skip
 
 
+logit = _loop(lambda x, eps=0.0: math.log(min(max(x, eps), 1 - eps) / (1 - min(max(x, eps), 1 - eps))))
+
+
 def softmin(x, axis=-1):
     weights = np.exp(-x)
     return weights / np.sum(weights, axis, keepdims=True)

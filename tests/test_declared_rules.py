@@ -97,35 +97,19 @@ trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-airy_ai airy_aip airy_bi airy_bip airye_eai airye_eaip airye_ebi airye_ebip all_pole apply argpartition
-assoc_legendre_p balance balance_order bdtr bdtrc bdtri bdtrik bdtrin besselpoly beta_by_parameters
-beta_density_mixture beta_mixture betainc betaincc betainccinv betaincinv btdtria btdtrib chndtr
-chndtridf chndtrinc chndtrix cholesky_of_bands complex_schur continuous_riccati discrete_riccati eig
-eig_like eig_of_bands eigenvalue_partners eigvals eigvals_of_bands ellipj_cn ellipj_dn ellipj_ph
-ellipj_sn elliprd elliprf elliprg elliprj elliptic_integral eval_gegenbauer eval_genlaguerre
-eval_hermite eval_hermitenorm eval_jacobi eval_sh_jacobi exprel_derivative fdtr fdtrc fdtri fdtridfd
-fresnel_c fresnel_s gamma_by_parameter gamma_density_mixture gamma_mixture gdtr gdtrc gdtria gdtrib
-gdtrix hashing_order hessenberg hyp1f1 hyp2f1 hyperu inverse_of_basis it2i0k0_ii0 it2i0k0_ik0
-it2j0y0_ij0 it2j0y0_iy0 itairy_ant itairy_apt itairy_bnt itairy_bpt iti0k0_ii0 iti0k0_ik0 itj0y0_ij0
-itj0y0_iy0 kelvin_be kelvin_bep kelvin_ke kelvin_kep lambertw ldl ldl_order leading_vectors
-linear_sum_assignment linspace lmbda_slopes lmbda_values log_wright_bessel logm lpmv lqmn_slopes
-lqmn_values lqn_slopes lqn_values lu_order lu_pivots mathieu_cem_slope mathieu_cem_value
-mathieu_modcem1_slope mathieu_modcem1_value mathieu_modcem2_slope mathieu_modcem2_value
-mathieu_modsem1_slope mathieu_modsem1_value mathieu_modsem2_slope mathieu_modsem2_value
-mathieu_sem_slope mathieu_sem_value modfresnelm_fm modfresnelm_km modfresnelp_fp modfresnelp_kp nbdtr
-nbdtrc nbdtri nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc
-nctdtrit negligible_beside nonzero_spectrum norm nrdtrimn nrdtrisd null_basis obl_ang1_cv_slope
-obl_ang1_cv_value obl_ang1_slope obl_ang1_value obl_rad1_cv_slope obl_rad1_cv_value obl_rad1_slope
-obl_rad1_value obl_rad2_cv_slope obl_rad2_cv_value obl_rad2_slope obl_rad2_value of_conjugates packed_lu
-pbdn_seq_slopes pbdn_seq_values pbdv_d pbdv_dp pbdv_seq_slopes pbdv_seq_values pbvv_seq_slopes
-pbvv_seq_values pbvv_v pbvv_vp pbwa_w pbwa_wp positive_factor pro_ang1_cv_slope pro_ang1_cv_value
-pro_ang1_slope pro_ang1_value pro_rad1_cv_slope pro_rad1_cv_value pro_rad1_slope pro_rad1_value
-pro_rad2_cv_slope pro_rad2_cv_value pro_rad2_slope pro_rad2_value qr_delete qr_insert qr_update radian
-range_basis real_if_all_are riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values
-schur schur_turn selected_count shichi_chi shichi_shi sici_ci sici_si signm smirnov_by_x
-solve_banded solve_bands sph_harm_y sph_legendre_p spherical_in spherical_jn spherical_kn
-spherical_yn spline_filter spsolve sqrtm student_by_df student_mean sylvester unitary_factor
-vanishing_spectrum voigt_profile vonmises_ppf wright_bessel
+all_pole apply argpartition assoc_legendre_p balance balance_order beta_by_parameters
+beta_density_mixture beta_mixture chndtridf chndtrinc chndtrix cholesky_of_bands complex_schur
+continuous_riccati discrete_riccati eig eig_like eig_of_bands eigenvalue_partners eigvals
+eigvals_of_bands elliptic_integral exprel_derivative gamma_by_parameter gamma_density_mixture
+gamma_mixture hashing_order hessenberg inverse_of_basis it2i0k0_ik0 itairy_ant itairy_apt itairy_bnt
+itairy_bpt ldl ldl_order leading_vectors linear_sum_assignment linspace lmbda_slopes lmbda_values logm
+lqmn_slopes lqmn_values lqn_slopes lqn_values lu_order lu_pivots modfresnelm_fm modfresnelp_fp ncfdtri
+ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit negligible_beside nonzero_spectrum norm
+null_basis of_conjugates packed_lu pbdn_seq_slopes pbdn_seq_values pbdv_seq_slopes pbdv_seq_values
+pbvv_seq_slopes pbvv_seq_values positive_factor qr_delete qr_insert qr_update range_basis
+real_if_all_are riccati_jn_slopes riccati_jn_values riccati_yn_slopes riccati_yn_values schur schur_turn
+selected_count signm smirnov_by_x solve_banded solve_bands sph_harm_y sph_legendre_p spline_filter
+spsolve sqrtm student_by_df student_mean sylvester unitary_factor vanishing_spectrum vonmises_ppf
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """

@@ -128,6 +128,7 @@ layer_norm: weight=None, bias=None, eps=1e-05
 leaky_relu: negative_slope=0.01
 linear: bias=None
 local_response_norm: alpha=0.0001, beta=0.75, k=1.0
+logit: eps=None
 log_softmax: axis=-1
 lp_pool1d: stride=None, ceil_mode=False
 lp_pool2d: stride=None, ceil_mode=False

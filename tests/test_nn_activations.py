@@ -279,6 +279,26 @@ def test_values_and_gradients_are_those_of_pytorch(name, dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("eps", [None, 0.0, 0.2, 0.5])
+def test_logit_is_that_of_pytorch(dtype, eps):
+    torch = pytorch()
+    inside, at = np.linspace(0.01, 0.99, 9), np.array([0.0, 1.0, -0.5, 1.5, np.nan])
+    assert_as_in_torch(torch, lambda x: nn.logit(x, eps), lambda x: torch.logit(x, eps), dtype, inside)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            nn.logit(at.astype(dtype), eps), torch.logit(torch.tensor(at.astype(dtype)), eps).numpy()
+        )
+
+
+def test_logit_checks_its_operands():
+    for eps in (-0.1, 0.6, "small", np.nan):
+        with pytest.raises(OptionError, match="logit: eps"):
+            nn.logit(0.5, eps)
+    with pytest.raises(DTypeError, match="logit"):
+        nn.logit(1j)
+
+
 @pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
 def test_complex_activations_are_those_of_pytorch(dtype):
     torch = pytorch()

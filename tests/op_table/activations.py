@@ -2,6 +2,7 @@
 
 from tests.op_table.case import Case, _domain, call, complexes, grid, joined, nonzero, positive, real, upper
 
+unit = _domain(lambda rng, s: rng.uniform(0.05, 0.95, s))
 away = _domain(
     lambda rng, s: rng.choice([-4.5, -2.0, -0.75, -0.2, 0.25, 0.7, 1.5, 4.0, 7.0], s)
 )  # from kinks
@@ -41,6 +42,8 @@ CASES = [
     Case("nn.softplus", nn("softplus"), real(2, 3)),
     Case("nn.softplus beta", nn("softplus", 2.5), real(2, 3)),
     Case("nn.softplus threshold", nn("softplus", 2.0, 3.0), away(2, 3)),
+    Case("nn.logit", nn("logit"), unit(2, 3)),
+    Case("nn.logit eps", nn("logit", 0.3), unit(2, 3)),
     Case("nn.softmin", nn("softmin"), real(2, 3)),
     Case("nn.softmin axis=0", nn("softmin", 0), real(2, 3)),
     Case("nn.rrelu", nn("rrelu"), away(2, 3)),

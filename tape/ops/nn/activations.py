@@ -21,6 +21,7 @@ from tape.ops.elementwise.selection import maximum, minimum, sign, where
 from tape.ops.nn.bodies import number, smooth
 from tape.ops.nn.losses import reals
 from tape.ops.reduction.softmax import softmax
+from tape.ops.special.losses import logit as plain_logit
 from tape.ops.structure.positions import checked_axis
 
 
@@ -388,7 +389,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     return x[(*before, slice(None, half))] * sigmoid(x[(*before, slice(half, None))])
 
 
-# ---- softplus and softmin, with PyTorch's arguments ----------------------------------------------------
+# ---- softplus, softmin and logit, with PyTorch's arguments ---------------------------------------------
 
 
 @composed
@@ -464,3 +465,41 @@ def softmin(x: Any, axis: int | tuple[int, ...] | None = -1) -> Any:
     """
     (x,) = reals("softmin", x)
     return softmax(-x, axis)
+
+
+@composed
+def logit(x: Any, eps: float | None = None) -> Any:
+    """``log(x / (1 - x))``, the inverse of `sigmoid`.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Real numbers from 0 to 1, at which the result is infinite; it is NaN beyond.
+    eps : float, optional
+        From 0 to 0.5: numbers nearer to 0 or 1 count as eps and ``1 - eps``, and have the derivative 0.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Array of the shape of ``x``.
+
+    Raises
+    ------
+    OptionError
+        If ``eps`` is not such a number.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.logit(np.array([0.5, 0.75, 1.0]), eps=0.25)
+    array([0.        , 1.09861229, 1.09861229])
+    """
+    (x,) = reals("logit", x)
+    if eps is None:
+        return plain_logit(x)
+    eps = number("logit: eps", eps)
+    if not 0 <= eps <= 0.5:
+        raise OptionError(f"logit: eps is {eps}. It is a number from 0 to 0.5")
+    return plain_logit(where(x < eps, eps, where(x > 1 - eps, 1 - eps, x)))
