@@ -27,7 +27,7 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    is_left_out = collection_path.name == "test_docs_site.py" and not tiers.is_full()
+    is_left_out = collection_path.name in ("test_docs_site.py", "test_mutation.py") and not tiers.is_full()
     return True if is_left_out else None  # which leaves it to others
 
 

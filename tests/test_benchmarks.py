@@ -434,7 +434,7 @@ _WITHOUT_HAND = ("import", "nn", "nn-forward", "rules")
 _COMPARED = [name for name in all_workloads() if name not in _WITHOUT_HAND]
 
 
-@pytest.mark.parametrize("name", some(_COMPARED, every=3))
+@pytest.mark.parametrize("name", some(_COMPARED, every=8))
 def test_tape_agrees_with_what_is_written_by_hand(name: str) -> None:
     for case in all_workloads()[name].cases(1):
         if case.is_large:
