@@ -1,9 +1,10 @@
-"""Train a transformer to write text, character by character, and let it write.
+"""Train a transformer or an LSTM to write text, character by character, and let it write.
 
-    python examples/characters.py --steps 2000 --output characters.png
+    python examples/characters.py --model transformer --steps 2000 --output characters.png
 
 The text is at hand: the topics of Python's own ``help()``. A training step is one compiled program, and so is
-a step of writing, which keeps keys and values of what was written. Needs ``pip install '.[examples]'``.
+a step of writing, which keeps what the model remembers: keys and values, or a carry. Needs
+``pip install '.[examples]'``.
 """
 
 import argparse
@@ -35,6 +36,11 @@ class Writer:
             x = block(x, is_causal=True, rng=rng)
         return self.norm(x) @ self.embedding.weight.T  # shared by use
 
+    def begin(self) -> tuple[Any, int]:
+        """What is kept at the start of a text, and after how many characters that is full."""
+        room = len(self.positions)
+        return [block.self_attn.init_cache(room) for block in self.blocks], room
+
     def following(self, code: Any, position: Any, caches: Any) -> tuple[Any, Any]:
         """The scores after one more character, and what is kept for the next."""
         x = self.embedding(code)[None] + self.positions[position][None]
@@ -45,10 +51,34 @@ class Writer:
         return (self.norm(x) @ self.embedding.weight.T)[0], kept
 
 
+@dataclass
+class Recurrent:
+    """The same by an LSTM, which takes texts of any length."""
+
+    embedding: nn.Embedding
+    layers: nn.LSTM
+    head: nn.Linear
+
+    def __call__(self, codes: Any, rng: Any = None) -> Any:
+        """The scores after each character: ``(n, length)`` to ``(n, length, characters)``."""
+        outputs, _ = self.layers(self.embedding(codes), rng=rng)
+        return self.head(outputs)
+
+    def begin(self) -> tuple[Any, None]:
+        """The carry at the start of a text; it is never full."""
+        zeros = np.zeros((self.layers.num_layers, 1, self.layers.hidden_size), np.float32)
+        return (zeros, zeros), None
+
+    def following(self, code: Any, position: Any, carry: Any) -> tuple[Any, Any]:
+        """The scores after one more character, and the carry for the next."""
+        outputs, carry = self.layers(self.embedding(code)[None, None], carry)
+        return self.head(outputs)[0, 0], carry
+
+
 def make_model(
     characters: int, length: int, width: int, depth: int, dropout: float, rng: np.random.Generator
 ) -> Writer:
-    """A model for windows of so many characters."""
+    """A transformer for windows of so many characters."""
     blocks = [
         nn.TransformerBlock(width, max(1, width // 32), 4 * width, dropout, nn.gelu, norm_first=True, rng=rng)
         for _ in range(depth)
@@ -57,6 +87,14 @@ def make_model(
     embedding.weight *= np.float32(width**-0.5)
     positions = nn.initializers.normal(rng, (length, width), 0.0, 0.02, np.float32)
     return Writer(embedding, positions, blocks, nn.LayerNorm(width))
+
+
+def make_recurrent(
+    characters: int, width: int, depth: int, dropout: float, rng: np.random.Generator
+) -> Recurrent:
+    """An LSTM of so many layers."""
+    layers = nn.LSTM(width, width, num_layers=depth, batch_first=True, dropout=dropout, rng=rng)
+    return Recurrent(nn.Embedding(characters, width, rng=rng), layers, nn.Linear(width, characters, rng=rng))
 
 
 def loss_of(model: Any, window: Any, draws: Any = None) -> Any:
@@ -115,18 +153,17 @@ def write(
     model: Any, start: np.ndarray, count: int, temperature: float, rng: np.random.Generator
 ) -> list[int]:
     """So many characters after a start, each drawn by its probability."""
-    capacity = len(model.positions)
     following = tape.compile(type(model).following)
     written = start.tolist()
-    caches: Any = [block.self_attn.init_cache(capacity) for block in model.blocks]
+    kept, room = model.begin()
     position = 0
     for k in range(len(start) + count - 1):
-        if position == capacity:  # go on from the last half
-            caches = [block.self_attn.init_cache(capacity) for block in model.blocks]
-            for position, code in enumerate(written[k - capacity // 2 : k]):
-                _, caches = following(model, np.int64(code), np.int64(position), caches)
+        if position == room:  # go on from the last half
+            kept, _ = model.begin()
+            for position, code in enumerate(written[k - room // 2 : k]):
+                _, kept = following(model, np.int64(code), np.int64(position), kept)
             position += 1
-        scores, caches = following(model, np.int64(written[k]), np.int64(position), caches)
+        scores, kept = following(model, np.int64(written[k]), np.int64(position), kept)
         position += 1
         if k >= len(start) - 1:
             gumbel = -np.log(-np.log(rng.random(len(scores))))
@@ -138,11 +175,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Train, write, and save the picture of the loss."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
+    add("--model", choices=["transformer", "lstm"], default="transformer", help="what writes (%(default)s)")
     add("--steps", type=number(int, 1), default=2000, help="of the training (%(default)s)")
     add("--batch-size", type=number(int, 1), default=16, help="windows in a step (%(default)s)")
     add("--length", type=number(int, 2), default=64, help="characters in a window (%(default)s)")
     add("--width", type=number(int, 1), default=128, help="numbers for a character (%(default)s)")
-    add("--depth", type=number(int, 1), default=4, help="blocks (%(default)s)")
+    add("--depth", type=number(int, 1), default=4, help="blocks, or layers (%(default)s)")
     add("--dropout", type=number(float, 0, 1), default=0.0, help="probability (%(default)s)")
     add("--learning-rate", type=number(float, 0), default=2e-3, help="the highest (%(default)s)")
     add("--write", type=number(int, 0), default=400, help="characters to write at the end (%(default)s)")
@@ -153,7 +191,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     codes, alphabet = train.data.encode_text(train.data.text())
     rng = np.random.default_rng(options.seed)
-    model = make_model(len(alphabet), options.length, options.width, options.depth, options.dropout, rng)
+    model: Writer | Recurrent
+    if options.model == "lstm":
+        model = make_recurrent(len(alphabet), options.width, options.depth, options.dropout, rng)
+    else:
+        model = make_model(len(alphabet), options.length, options.width, options.depth, options.dropout, rng)
     count = sum(leaf.size for leaf in tape.tree.leaves(model))
     print(f"{len(codes)} characters of {len(alphabet)} kinds, {count} parameters")
     model, history = fit(codes, model, options)

@@ -66,22 +66,28 @@ def test_the_bound_lies_below_the_likelihood():
     assert np.all(bound < likelihood + 0.05)
 
 
-def test_writing_with_a_cache_is_what_the_whole_model_says():
-    characters = import_module("examples.characters")
-    model = characters.make_model(11, 12, 32, 2, 0.0, np.random.default_rng(0))
+@pytest.mark.parametrize("kind", ["transformer", "lstm"])
+def test_writing_step_by_step_is_what_the_whole_model_says(kind):
+    characters, rng = import_module("examples.characters"), np.random.default_rng(0)
+    if kind == "lstm":
+        model = characters.make_recurrent(11, 32, 2, 0.0, rng)
+    else:
+        model = characters.make_model(11, 12, 32, 2, 0.0, rng)
     codes = np.random.default_rng(1).integers(0, 11, 12)
     whole = model(codes[None])[0]
-    caches = [block.self_attn.init_cache(12) for block in model.blocks]
+    kept, room = model.begin()
+    assert room == (None if kind == "lstm" else 12)
     for k, code in enumerate(codes):
-        scores, caches = model.following(code, np.int64(k), caches)
+        scores, kept = model.following(code, np.int64(k), kept)
         np.testing.assert_allclose(scores, whole[k], atol=1e-5)
     written = characters.write(model, codes[:5], 30, 1.0, np.random.default_rng(2))
     assert len(written) == 30
     assert set(written) <= set(range(11))
 
 
-def test_the_transformer_writes(capsys, tmp_path):
-    small = "--steps 25 --width 32 --depth 1 --length 16 --write 20 --batch-size 8"
+@pytest.mark.parametrize("kind", ["transformer", "lstm"])
+def test_models_of_characters_write(kind, capsys, tmp_path):
+    small = f"--model {kind} --steps 25 --width 32 --depth 1 --length 16 --write 20 --batch-size 8"
     run("characters", *small.split(), "--output", str(tmp_path / "characters.png"))
     assert "nats a character" in capsys.readouterr().out
     assert (tmp_path / "characters.png").read_bytes().startswith(SIGNATURE)

@@ -3,8 +3,8 @@
 ``python -m pytest`` runs the plain tier, ``python -m pytest --full`` the full one. What belongs to the full
 tier alone is not collected in the plain one. There is no test of a behaviour that only the full tier has: it
 runs the same tests on more combinations, more cases of each operation and more random examples. But for what
-only those who work on tape use: the site of the documentation and the runner of mutants are built and tried in
-the full tier alone, by `tests.test_docs_site` and `tests.test_mutation`.
+only those who work on tape use: the site of the documentation and the runner of mutants are tried in the full
+tier alone, by `tests.test_docs_site` and `tests.test_mutation`.
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
