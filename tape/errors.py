@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 _SITE = dirname(dirname(np.__file__))
+_INSTALLED = join(_SITE, "")
 _FOREIGN = (
     join(dirname(__file__), ""),
     *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
@@ -232,14 +233,36 @@ def is_foreign(filename: str) -> bool:
 
 
 def user_place() -> str:
-    """Return the innermost ``file:line`` outside of this package and NumPy, or an empty string."""
+    """Return the innermost ``file:line`` outside of this package and of installed ones.
+
+    If there is none, that of the innermost one but NumPy and SciPy, or an empty string.
+    """
     frame: FrameType | None = sys._getframe(1)
+    installed = ""
     while frame is not None:
         filename = frame.f_code.co_filename
         if not is_foreign(filename):
-            return f"{filename}:{frame.f_lineno}"
+            place = f"{filename}:{frame.f_lineno}"
+            if not filename.startswith(_INSTALLED):
+                return place
+            installed = installed or place
         frame = frame.f_back
-    return ""
+    return installed
+
+
+_PUT_BY_C = ("setting an array element with a sequence", "returned a result with an exception set")
+
+
+def raise_hidden(error: object) -> None:
+    """Raise the error behind one that C code has put in its place; return if there is none.
+
+    NumPy raises ValueError where a Var cannot be written to an array, and the interpreter SystemError where a
+    function in C did not see that its callback failed; both say nothing of the reason.
+    """
+    if not isinstance(error, (ValueError, SystemError)) or not isinstance(error.__cause__, TapeError):
+        return
+    if any(text in str(error) for text in _PUT_BY_C):
+        raise error.__cause__.with_traceback(error.__traceback__) from None
 
 
 def user_depth() -> int:

@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special
 
 import tape
 from tape import errors, ops
@@ -395,3 +395,70 @@ def test_long_values_are_cut_in_messages(length, shown):
     assert told == (repr(text) if length <= 38 else repr(text)[:37] + "...")
     assert len(told) == shown
     assert errors.describe(np.ones((2, 3), np.float32)) == "float32[2, 3]"
+
+
+# ---- errors that C code puts in the place of ours ----------------------------------------------------
+
+
+def stores_a_number(a):
+    z = np.zeros(3)
+    z[0] = a
+    return z.sum()
+
+
+def adds_a_number(a):
+    z = np.zeros(3)
+    z[1] += a
+    return z.sum()
+
+
+def stores_an_array(a):
+    z = np.zeros(3)
+    z[1:] = a * np.ones(2)
+    return z.sum()
+
+
+TRANSFORMED = {
+    "grad": tape.grad,
+    "jvp": lambda f: lambda a: tape.jvp(f, (a,), (1.0,)),
+    "hessian": tape.hessian,
+    "checkpoint": lambda f: tape.grad(tape.checkpoint(f)),
+    "compile": tape.compile,
+    "compiled grad": lambda f: tape.compile(tape.grad(f)),
+    "vmap": lambda f: lambda a: tape.vmap(tape.grad(f))(np.array([a, a])),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED)
+@pytest.mark.parametrize("f", [stores_a_number, adds_a_number, stores_an_array])
+def test_writing_to_a_plain_array_says_what_to_do(f, transform):
+    with pytest.raises(
+        errors.InPlaceError, match=r"np\.zeros\(shape, like=x\).* \[at .*test_errors"
+    ) as caught:
+        TRANSFORMED[transform](f)(2.0)
+    names = [entry.name for entry in caught.traceback]
+    assert f.__name__ in names  # the line of the user is in the traceback
+
+
+def test_solvers_of_scipy_that_lose_an_error_name_their_counterpart():
+    with pytest.raises(errors.ConversionError, match=r"tape\.scipy\.optimize\.brentq"):
+        tape.grad(lambda a: optimize.brentq(lambda x: x * x - a, 0, 5))(2.0)
+
+
+def test_errors_that_a_user_chains_to_ours_stay_theirs():
+    def f(a):
+        try:
+            return np.sum(a @ np.ones(7))
+        except errors.ShapeError as error:
+            raise ValueError("mine") from error
+
+    with pytest.raises(ValueError, match=r"^mine$"):
+        tape.grad(f)(np.ones(3))
+
+
+def test_the_place_is_a_line_of_the_user_not_of_an_installed_package(trace):
+    pandas = pytest.importorskip("pandas")
+    x = trace.param([1.0, 2.0])
+    trace.is_strict = True
+    with pytest.raises(errors.TapeError, match=r"\[at .*test_errors\.py:\d+\]$"):
+        pandas.Series(x)

@@ -137,11 +137,7 @@ def check_number(var: Any, how: str) -> None:
                 f"{_advice(caller, 'Call the function in tape.ops')}"
             )
         if caller.is_storing:
-            raise errors.InPlaceError(
-                f"{var!r} was about to be written to a plain array, which would lose its derivative. "
-                "Make the array with np.zeros_like(x) of a Var x, or np.zeros(shape, like=x); or collect the "
-                "Vars in a list and np.stack them"
-            )
+            raise _written(var)
         if trace.is_strict:
             advice = _advice(caller, _OTHERWISE.get(how, "Compute with the Var itself"))
             within = how if how.startswith(f"{caller.name}(") else caller.name or how
@@ -150,6 +146,19 @@ def check_number(var: Any, how: str) -> None:
                 f"derivative. {advice}; {_CURE} or .value"
             )
     trace.take(how, is_active)
+
+
+WRITTEN = (
+    "Make the array with np.zeros_like(x) of a Var x, or np.zeros(shape, like=x); or collect the Vars in a "
+    "list and np.stack them"
+)
+"""What to do instead of writing a Var to a plain array."""
+
+
+def _written(var: Any) -> errors.InPlaceError:
+    return errors.InPlaceError(
+        f"{var!r} was about to be written to a plain array, which would lose its derivative. {WRITTEN}"
+    )
 
 
 _OTHERWISE = {
@@ -165,12 +174,16 @@ def check_array(var: Any) -> None:
     ------
     ConversionError
         If it has a derivative.
+    InPlaceError
+        If it is written to a plain array.
     """
     refuse_tried(var)
     if var.node.value.dtype.kind in _INTEGERS:
         return
     if has_derivative(var):
         caller = Caller()
+        if caller.is_storing:
+            raise _written(var)
         otherwise = (
             "Use np.stack or np.concatenate to join Vars; in place of the call use NumPy's own functions, "
             "or those of tape.ops"

@@ -93,8 +93,9 @@ class Nested(Interpreter):
         push(self)
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object = None, error: object = None, *_: object) -> None:
         pop(self)
+        errors.raise_hidden(error)
 
     def nest_in(self, outer: Any) -> None:
         """Make this deeper than an interpreter that has Vars among its leaves."""

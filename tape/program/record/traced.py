@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, ops
 from tape.conversion.callers import Caller
 from tape.conversion.foreign import left_to_var
-from tape.conversion.numbers import refuse_tried
+from tape.conversion.numbers import WRITTEN, refuse_tried
 from tape.core.interpreter import resolve
 from tape.core.node import plain
 from tape.core.var import Var
@@ -145,7 +145,10 @@ class Traced(Var):
         refuse_tried(self)
         if self.dtype.kind in "biu":
             return content(self).astype(self.dtype if dtype is None else dtype)
-        within = f" in {name}" if (name := Caller().name) else ""
+        caller = Caller()
+        if caller.is_storing:
+            raise self._written()
+        within = f" in {caller.name}" if caller.name else ""
         raise errors.ConversionError(
             f"{self!r} was about to become a plain array{within} in a compiled function, frozen into the "
             "program. Compute with it as it is (np.stack and np.concatenate join such values, "
@@ -156,6 +159,8 @@ class Traced(Var):
         caller = Caller()
         recorder: Any = self.trace
         with recorder.raising():
+            if caller.is_storing:
+                raise self._written()
             raise errors.ConversionError(
                 f"{caller.name or what} of {self!r} in a compiled function: the number would be frozen into "
                 "the program. "
@@ -165,6 +170,12 @@ class Traced(Var):
                 )
                 + ", or return it; if, while, bool() and int() may read it"
             )
+
+    def _written(self) -> errors.InPlaceError:
+        return errors.InPlaceError(
+            f"{self!r} was about to be written to a plain array in a compiled function, frozen into the "
+            f"program. {WRITTEN}"
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(np.ndarray, name) and not name.startswith("_"):
