@@ -83,7 +83,19 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 _ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"
-_ELSEWHERE = {"tensor": _ARRAYS, "Tensor": _ARRAYS, "array": _ARRAYS, "asarray": _ARRAYS, "Variable": _ARRAYS}
+_MODES = "tape.jacobian chooses the mode, or takes it as mode='fwd' or 'rev'"
+_ELSEWHERE = {
+    **dict.fromkeys(("tensor", "Tensor", "array", "asarray", "Variable"), _ARRAYS),
+    "Parameter": "Trace.param(array) makes a leaf to differentiate by; tape.grad needs none",
+    "GradientTape": "It is tape.Trace: tr.param(x), and tr.backward_param_grads(y); or tape.grad(f)(x)",
+    "jit": "It is tape.compile",
+    "jacfwd": _MODES,
+    "jacrev": _MODES,
+    "tree_map": "It is tape.tree.map",
+    "tree_util": "It is tape.tree",
+    "lax": "tape.scan, while_loop, fori_loop, cond, switch and map are here",
+    "backward": "Call Trace.backward_param_grads(y), or tape.grad(f)(x)",
+}
 """Names of other libraries -> what there is here."""
 
 

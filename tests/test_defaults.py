@@ -196,7 +196,7 @@ sparse_jacobian: argnums=0, mode='auto', pattern=None
 sparsity: argnums=0, order=1
 value_and_grad: argnums=0, has_aux=False
 vjp: has_aux=False
-scipy.curve_fit: sigma=None, absolute_sigma=False, bounds=None, progress=False
+scipy.curve_fit: p0=None, sigma=None, absolute_sigma=False, bounds=None, progress=False
 scipy.least_squares: args=(), bounds=None, jac_sparsity=None, progress=False
 scipy.minimize: args=(), method=None, bounds=None, constraints=(), sparse=False, callback=None, progress=False
 scipy.root: args=(), method='hybr', callback=None, progress=False

@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+from scipy import integrate, optimize, special
 
 import tape
-from tape import errors, ops
+from tape import errors, nn, ops
 
 
 class Bench:
@@ -462,3 +462,68 @@ def test_the_place_is_a_line_of_the_user_not_of_an_installed_package(trace):
     trace.is_strict = True
     with pytest.raises(errors.TapeError, match=r"\[at .*test_errors\.py:\d+\]$"):
         pandas.Series(x)
+
+
+# ---- names of other libraries ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "here"),
+    [
+        (tape, "jit", "tape.compile"),
+        (tape, "jacfwd", "tape.jacobian"),
+        (tape, "GradientTape", "tape.Trace"),
+        (tape, "tree_map", "tape.tree.map"),
+        (nn, "Module", "dataclass"),
+        (nn, "ReLU", "tape.nn.relu"),
+        (nn, "MSELoss", "tape.nn.mse_loss"),
+        (nn, "CrossEntropyLoss", "tape.nn.cross_entropy"),
+        (nn.LayerNorm(2), "parameters", "tape.tree.leaves"),
+        (nn.LayerNorm(2), "state_dict", "tape.nn.state_dict"),
+        (tape.optim.SGD([np.ones(2)], lr=0.1), "zero_grad", "step"),
+    ],
+)
+def test_names_of_other_libraries_lead_to_what_is_here(owner, name, here):
+    assert not hasattr(owner, name)
+    with pytest.raises(errors.MissingAttributeError, match=here):
+        getattr(owner, name)
+    with pytest.raises(AttributeError):
+        getattr(owner, "no_such_" + name)
+
+
+def test_keys_of_programs_lead_to_the_programs():
+    f = tape.compile(lambda x: 2 * x)
+    assert f.explain() == "<lambda> has no program yet. Call it first"
+    f(1.0)
+    (key,) = f.programs
+    with pytest.raises(errors.MissingAttributeError, match=r"programs\[key\]"):
+        key.explain()
+    assert repr(f) == "<compiled <lambda>: 1 program>"
+    assert repr(f.programs[key].explain()) == str(f.programs[key].explain())
+    assert "instructions" in repr(f.programs[key].profile(1.0, repeats=1))
+
+
+def test_functions_of_random_numbers_lead_to_those_with_derivatives():
+    for draw in (lambda a: np.random.default_rng(0).normal(a), lambda a: np.random.RandomState(0).normal(a)):
+        with pytest.raises(errors.ConversionError, match=r"np\.random\.\w+\.normal.*tape\.random"):
+            tape.grad(draw)(2.0)
+
+
+def test_functions_of_scipy_are_named_as_users_import_them():
+    def last(a):
+        return integrate.solve_ivp(lambda t, y: -a * y, (0, 1), [1.0]).y[0, -1]
+
+    with pytest.raises(errors.ConversionError, match=r"Call tape\.scipy\.integrate\.solve_ivp"):
+        tape.grad(last)(2.0)
+
+
+def test_a_slope_that_takes_the_time_first_is_called_by_name():
+    y0, times = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    with pytest.raises(errors.ShapeError, match=r"slope\(y, t, \*args\) returned an array of shape \[\]"):
+        tape.odeint(slope, y0, times)
+    with pytest.raises(errors.ShapeError, match=r"returned a tree \[\*, \*\], and one array before"):
+        tape.odeint(lambda y, t: [y[0], y[1]], y0, times)
+
+
+def slope(t, y):
+    return -y

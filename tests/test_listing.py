@@ -190,7 +190,7 @@ def test_arrays_nan_and_what_depends_on_no_param():
         before = listing(trace)
         trace.backward(y)
     assert before == (
-        "<Trace layer: 11 nodes, 1 params>\n"
+        "<Trace layer: 11 nodes, 1 param>\n"
         "%0   x  input                           float32[8, 3]  0 .. 23, mean 11.5\n"
         "%1   w  param                           float32[3, 2]  [[1. 1.] [1. 1.] [1. 1.]]\n"
         "%2·     absolute(%0)                    float32[8, 3]  0 .. 23, mean 11.5\n"
@@ -205,7 +205,7 @@ def test_arrays_nan_and_what_depends_on_no_param():
         "· depends on no param"
     )
     assert listing(trace) == (
-        "<Trace layer: 11 nodes, 1 params>\n"
+        "<Trace layer: 11 nodes, 1 param>\n"
         "id    name  operation                       type           value                    adjoint\n"
         "%0    x     input                           float32[8, 3]  0 .. 23, mean 11.5\n"
         "%1    w     param                           float32[3, 2]  all 1                    3 nan, all 0\n"
@@ -228,7 +228,7 @@ def test_nested_traces_show_the_plain_value_and_say_so():
     u = inner.param(a, name="u")
     inner.backward(u * u * outer.input(np.array([0.5, 0.25])))
     assert listing(inner) == (
-        "<Trace inner: 3 nodes, 1 params>\n"
+        "<Trace inner: 3 nodes, 1 param>\n"
         "id   name  operation                      type        value         adjoint\n"
         "%0   u     param                          float64[]   Var(2.0)      Var(3.0)\n"
         "%1         multiply(%0, %0)               float64[]   Var(4.0)      Var(0.75)\n"
@@ -619,7 +619,7 @@ def test_what_the_tables_of_notebooks_hold():
     )
     _, table = listing_html(trace).split("</style>\n")
     assert table.splitlines() == [
-        f"<table><caption>&lt;Trace T&lt;: 4 nodes, 1 params&gt;</caption><thead><tr>{columns}</tr></thead>",
+        f"<table><caption>&lt;Trace T&lt;: 4 nodes, 1 param&gt;</caption><thead><tr>{columns}</tr></thead>",
         "<tbody>",
         f'<tr class="param"><td>%0</td><td>{"n" * 40}</td><td>param</td><td>float64[2]</td>'
         '<td class="alarm">[1. nan]</td><td>[2. 2.]</td></tr>',

@@ -382,6 +382,36 @@ def test_curve_fit_is_that_of_scipy(sigma, absolute, method):
     np.testing.assert_allclose(covariance["scale"]["scale"], matrix[0, 0], rtol=1e-4)
 
 
+def test_curve_fit_takes_models_of_numbers_as_scipy_does():
+    x = np.linspace(0, 4, 30)
+    y = 2.5 * np.exp(-1.3 * x) + 0.5 + 0.01 * np.cos(40 * x)
+
+    def three(x, a, b, c):
+        return a * np.exp(-b * x) + c
+
+    def any_number(x, *p):
+        return three(x, *p)
+
+    def some_by_default(x, a, b, c, more=0.0):
+        return three(x, a, b, c) + more
+
+    for model, p0 in (
+        (three, None),
+        (three, [1, 1, 0]),
+        (any_number, (1, 1, 0)),
+        (some_by_default, [1, 1, 0]),
+    ):
+        expected = optimize.curve_fit(three, x, y, p0)
+        for found, theirs in zip(tape.scipy.curve_fit(model, x, y, p0), expected, strict=True):
+            np.testing.assert_allclose(found, theirs, rtol=1e-4)
+    (one,), _ = tape.scipy.curve_fit(lambda x, a: a * x, x, y)
+    np.testing.assert_allclose(one, x @ y / (x @ x))
+    tape.testing.check_grads(lambda y: tape.scipy.curve_fit(three, x, y)[0], (y,), order=1, rtol=1e-4)
+    for p0, error in ((None, errors.OptionError), ({"a": 1.0}, errors.ShapeError), (1.0, errors.ShapeError)):
+        with pytest.raises(error, match="any_number"):
+            tape.scipy.curve_fit(any_number, x, y, p0)
+
+
 def test_curve_fit_takes_lists_of_data():
     start = {"scale": 1.0, "rate": np.ones(2)}
     expected = curve_fit(decay, T, Y, start, SPREAD)

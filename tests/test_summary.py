@@ -291,7 +291,7 @@ def test_what_it_looks_like():
     _ = (trace.input(np.ones((50, 8))) @ trace.param(np.ones((8, 3)))).sum() * np.ones(1000)
     report = summary(trace)
     assert str(report) == (
-        "<Trace T: 5 nodes, 1 params>\n"
+        "<Trace T: 5 nodes, 1 param>\n"
         "nodes          5: 1 param of 24 elements, 1 input, 3 operations\n"
         "longest chain  4 nodes\n"
         "memory         12.6 kB in values, 8.0 kB in constants\n"

@@ -29,7 +29,7 @@ def as_text(found: Derivatives) -> str:
     value  9.0
     df/da  6.0
     <BLANKLINE>
-    <Trace f: 2 nodes, 1 params>
+    <Trace f: 2 nodes, 1 param>
     ...
     """
     return "\n\n".join([facts(found), *([str(found.trace)] if found.trace.nodes else [])])

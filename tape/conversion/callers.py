@@ -131,7 +131,9 @@ def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
 
 
 def _unless_called(name: str, thing: Any) -> Any:
-    """Return what a name means: nothing that is known if it is called, but for distributions."""
+    """Return what a name means: nothing that is known if it is called, but for namespaces."""
+    if name.endswith(_CALLED) and thing is np.random.default_rng:
+        return np.random.Generator
     return thing if not name.endswith(_CALLED) or _distribution(thing) else None
 
 
@@ -164,7 +166,12 @@ def _public(thing: Any) -> str:
     name = getattr(thing, "__qualname__", "")
     if getattr(np, name, None) is thing:
         return f"np.{name}"
-    top, *rest = (getattr(thing, "__module__", None) or "builtins").split(".")
+    home = getattr(thing, "__module__", None) or "builtins"
+    for k in range(1, home.count(".") + 1):  # a module around its own, from which users import it
+        around = ".".join(home.split(".")[:k])
+        if "._" not in around and getattr(sys.modules.get(around), name, None) is thing:
+            return f"{around}.{name}".replace("numpy.", "np.", 1)
+    top, *rest = home.split(".")
     parts = [] if top == "builtins" else [top.lstrip("_"), *(p for p in rest if not p.startswith("_"))]
     return ".".join([*parts, name]).replace("numpy.", "np.", 1)
 
@@ -200,6 +207,10 @@ _ADVICE = {
     **{
         f"np.random.Generator.{name}": "Use a generator of tape.random, made by tape.random.default_rng"
         for name in _DRAWS
+    },
+    **{
+        f"np.random.RandomState.{name}": "Use a generator of tape.random, made by tape.random.default_rng"
+        for name in (*_DRAWS, "exponential", "normal", "uniform")
     },
     "np.random.Generator.uniform": "Use tape.random, or low + (high - low) * rng.random(size)",
     "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",

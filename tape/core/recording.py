@@ -23,6 +23,7 @@ from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
 from tape.inspect import watching
+from tape.inspect.words import counted
 
 if TYPE_CHECKING:
     from tape.core.op import Op
@@ -296,7 +297,7 @@ class Recording(Nested):
 
     def __repr__(self) -> str:
         name = self.name or f"{id(self):#x}"
-        return f"<Trace {name}: {len(self.nodes)} nodes, {len(self._params)} params>"
+        return f"<Trace {name}: {counted(len(self.nodes), 'node')}, {counted(len(self._params), 'param')}>"
 
     def __copy__(self, *ignored: object) -> NoReturn:
         raise errors.UnsupportedError(

@@ -279,3 +279,15 @@ def duration(seconds: float) -> str:
         if seconds * factor < 1000:
             return f"{seconds * factor:.{0 if unit == 'ns' else 1}f} {unit}"
     return f"{seconds:.2f} s"
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number of things, in the plural if there is not just one.
+
+    Examples
+    --------
+    >>> from tape.inspect.words import counted
+    >>> counted(1, "node"), counted(0, "node")
+    ('1 node', '0 nodes')
+    """
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -21,6 +21,9 @@ Examples
 True
 """
 
+from typing import Any
+
+from tape.errors import MissingAttributeError
 from tape.nn import initializers
 from tape.nn._attention import KeyValueCache, MultiHeadAttention, TransformerBlock
 from tape.nn._cells import GRUCell, LSTMCell, RNNCell
@@ -93,3 +96,17 @@ __all__ = [
     "summary",
 ]
 __all__ += _functions
+
+_LAYERS = "A layer is a dataclass with __call__, whose arrays are leaves: class Net with @dataclass"
+_ELSEWHERE = {"Module": _LAYERS, "Parameter": _LAYERS, "ModuleList": "A list of layers is a tree, as it is"}
+
+
+def __getattr__(name: str) -> Any:
+    """Raise with what there is here for a name of PyTorch's."""
+    if not name.startswith("_"):
+        plain = {name.lower(), name.lower().removesuffix("loss")}
+        found = next((known for known in _functions if known.replace("_", "") in plain), None)
+        advice = _ELSEWHERE.get(name) or (f"It is a function here: tape.nn.{found}" if found else "")
+        if advice:
+            raise MissingAttributeError(f"tape.nn has no {name!r}. {advice}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

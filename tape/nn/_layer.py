@@ -1,7 +1,7 @@
 """What classes of layers share: the declaration of settings, how they print, and how they check arguments.
 
-A layer is a dataclass and a tree: its arrays are leaves, and all else, its settings, is structure. There is
-nothing that it inherits from but its repr, and nothing that knows it: any dataclass is a layer.
+A layer is a dataclass and a tree: its arrays are leaves, and all else, its settings, is structure. It
+inherits nothing but its repr and advice for PyTorch's names, and nothing knows it: any dataclass is a layer.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from textwrap import indent
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tape.errors import OptionError, ShapeError, describe
+from tape.errors import MissingAttributeError, OptionError, ShapeError, describe
 from tape.tree import fields_of
 
 _WIDTH = 100
@@ -23,10 +23,29 @@ STATIC = {"static": True}
 """The metadata of fields that are part of the structure, and no leaves."""
 
 
+_ELSEWHERE = {
+    "parameters": "tape.tree.leaves(model) are its arrays; optimizers and transforms take the model itself",
+    "named_parameters": "tape.nn.state_dict(model) has its arrays by name",
+    "state_dict": "Call tape.nn.state_dict(model)",
+    "load_state_dict": "Call tape.nn.load_state_dict(model, arrays)",
+    "zero_grad": "Gradients are returned, and not accumulated: there is nothing to set to zero",
+    "train": "Pass train=True where a layer has it, as in model(x, state, train=True)",
+    "eval": "Layers are in evaluation unless train=True, or an rng, is passed",
+    "to": "All arrays are on the CPU; layers take dtype=",
+    "forward": "Call the layer itself",
+}
+"""Methods of PyTorch's modules -> what there is here."""
+
+
 class Described:
     """Prints a dataclass with its settings as they are, and its arrays by dtype and shape."""
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _ELSEWHERE:
+            raise MissingAttributeError(f"{type(self).__name__} has no {name!r}. {_ELSEWHERE[name]}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         branches, settings = fields_of(type(self))

@@ -6,7 +6,7 @@ It works on arrays, and must never know traces. All checks run before anything c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -18,6 +18,14 @@ from tape.optim._checks import Mask
 
 class Held:
     """The base of all optimizers in place: parameters, held by reference, and a learning rate."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "zero_grad":
+            raise errors.MissingAttributeError(
+                f"{type(self).__name__} has no 'zero_grad'. Gradients are returned, and not accumulated: "
+                "pass them to step(gradients)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(self, params: Any, lr: Any, frozen: Mask) -> None:
         self.lr = lr

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tape import errors, tree
 from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
+from tape.inspect.words import counted
 from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
@@ -228,7 +229,7 @@ class Compiled:
         return reduced(self, Compiled, self._f, self._donate, self._max_paths)  # programs are recorded anew
 
     def __repr__(self) -> str:
-        return f"<compiled {self._name}: {len(self.programs)} programs>"
+        return f"<compiled {self._name}: {counted(len(self.programs), 'program')}>"
 
     @property
     def programs(self) -> dict[Key, Program]:
@@ -249,6 +250,8 @@ class Compiled:
 
     def explain(self) -> str:
         """Return the statistics of every program; see `Program.explain`."""
+        if not self.programs:
+            return f"{self._name} has no program yet. Call it first"
         return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:

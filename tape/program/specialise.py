@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -54,6 +54,13 @@ class Key:
         shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         read = f" reading {', '.join(map(repr, self.outcomes))}" if self.outcomes else ""
         return f"{self.name}({', '.join(shown)}){read}"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise errors.MissingAttributeError(
+            f"a key of programs has no {name!r}. Take the program: programs[key], or programs.values()"
+        )
 
 
 class _Shown:

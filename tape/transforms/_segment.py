@@ -58,6 +58,11 @@ def as_scalar(value: Any) -> Any:
     return np.asarray(value)[()] if is_python else value
 
 
+def _told(structure: Any) -> str:
+    text = tree.describe(structure)
+    return text if structure is tree.LEAF else f"a tree {text}"
+
+
 class Packing:
     """Conversion of the float leaves of a tree to one operand, and back; other leaves are kept aside.
 
@@ -125,8 +130,8 @@ class Packing:
         leaves, structure = tree.flatten(out)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"{name} returned a tree {tree.describe(structure)}, and {tree.describe(self.structure)} "
-                "before. It must always return the same structure"
+                f"{name} returned {_told(structure)}, and {_told(self.structure)} before. It must always "
+                "return the same structure"
             )
         parts = [leaves[i] for i in self.floats]
         for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True):

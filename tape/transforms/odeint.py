@@ -168,7 +168,7 @@ class _Equation:
         """Return the right-hand side as a vector."""
         parts = self.packing.unpack(ops.reshape(y, self.packing.shapes[0]) if self.packing.is_single else y)
         out = self.f(tree.unflatten(self.packing.structure, parts), t, *args)
-        return ops.ravel(self.packing.pack(self.packing.parts_of(out, name_of(self.f))))
+        return ops.ravel(self.packing.pack(self.packing.parts_of(out, f"{name_of(self.f)}(y, t, *args)")))
 
     def by_steps(self, start: Any, t: Any, *args: Any) -> Any:
         """Return the solution at all times by a method of ours."""

@@ -167,7 +167,7 @@ def summary(trace: Any) -> Summary:
     >>> x, w = tr.input(np.ones((50, 8)), name="x"), tr.param(np.ones((8, 3)), name="w")
     >>> y = (np.tanh(x @ w) ** 2).sum()
     >>> print(summary(tr))
-    <Trace t: 6 nodes, 1 params>
+    <Trace t: 6 nodes, 1 param>
     nodes          6: 1 param of 24 elements, 1 input, 4 operations
     longest chain  5 nodes
     memory         7.0 kB in values

@@ -35,12 +35,12 @@ def listing(trace: Any) -> str:
     >>> tr = tape.Trace(name="t")
     >>> y = tr.param(3.0, name="a") * 2.0
     >>> print(tr)
-    <Trace t: 2 nodes, 1 params>
+    <Trace t: 2 nodes, 1 param>
     %0  a  param              float64[]  3.0
     %1     multiply(%0, 2.0)  float64[]  6.0
     >>> adjoints = tr.backward(y)
     >>> print(tr)
-    <Trace t: 2 nodes, 1 params>
+    <Trace t: 2 nodes, 1 param>
     id   name  operation          type       value  adjoint
     %0   a     param              float64[]  3.0    2.0
     %1*        multiply(%0, 2.0)  float64[]  6.0    1.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tape.program.report.profile import Profile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Statistics of a program; printed, they are a report.
 
@@ -86,6 +86,9 @@ class Explanation:
     def arena_share(self) -> float:
         """The size of the arena relative to that of all values."""
         return self.arena_bytes / self.value_bytes if self.value_bytes else 0.0
+
+    def __repr__(self) -> str:
+        return str(self)  # where it is the result of a cell
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<13} {text}" for name, text in self._lines())

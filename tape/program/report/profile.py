@@ -68,7 +68,7 @@ class Timing:
     parts: tuple[Timing, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
     """The times of a program's rows; printed, they are a table.
 
@@ -104,6 +104,9 @@ class Profile:
         """The share of callbacks in `seconds`."""
         called = sum(timing.seconds for timing in self.timings if timing.is_callback)
         return called / self.seconds if self.seconds else 0.0
+
+    def __repr__(self) -> str:
+        return str(self)  # where it is the result of a cell
 
     def __str__(self) -> str:
         lines = [*_lines(self.timings, "")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def curve_fit(
     model: Callable[..., Any],
     x: Any,
     y: Any,
-    p0: Any,
+    p0: Any = None,
     sigma: Any = None,
     absolute_sigma: bool = False,
     *,
@@ -45,13 +46,13 @@ def curve_fit(
     ----------
     model : callable
         ``model(x, p)``, plain NumPy code that returns an array of the shape of ``y``; ``p`` is a tree
-        like ``p0``, of float64.
+        like ``p0``, of float64. Or SciPy's form, of two parameters and more: ``model(x, a, b)``.
     x : Any
         Data that is passed on to the model.
     y : array_like
         The data to fit, of any shape.
-    p0 : tree of floats
-        The initial guess, as ``x0`` of `minimize`.
+    p0 : tree of floats, optional
+        The initial guess, as ``x0`` of `minimize`. In SciPy's form an array, by default of ones.
     sigma : array_like, optional
         Standard deviations of ``y``: one, or an array of its shape; or the covariance matrix of all of
         its elements.
@@ -90,8 +91,8 @@ def curve_fit(
     where = "tape.scipy.curve_fit"
     check_options(where, options, allowed=_OPTIONS, exact=(*EXACT, "jac_sparsity", "Dfun"))
     refuse_vars(where, options)
+    model, p0 = _of_one_tree(checked_function(model, where), p0, where)
     unknowns = Unknowns(p0, where, "p0")
-    model = checked_function(model, where)
     from scipy import optimize
 
     y = operand(y)
@@ -172,3 +173,33 @@ def curve_fit(
         missed = errors_at(p, *given)
         covariance = covariance * (ops.sum(missed**2) / freedom) if freedom > 0 else minimum.report
     return unknowns.restore(p), blocks(unknowns, unknowns, covariance)
+
+
+def _of_one_tree(model: Callable[..., Any], p0: Any, where: str) -> tuple[Callable[..., Any], Any]:
+    """Return a model of x and one tree, and the guess; a model of x and numbers takes an array of these."""
+    try:
+        taken = list(signature(model).parameters.values())
+    except (TypeError, ValueError):  # a function in C
+        taken = []
+    has_any = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in taken)
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in taken if p.kind in positional and p.default is Parameter.empty]
+    if p0 is not None and len(needed) < (1 if has_any else 3):
+        return model, p0
+    if p0 is None:
+        if has_any or len(needed) < 2:
+            raise errors.OptionError(
+                f"{where}: the number of parameters of {name_of(model)} is unknown. Pass p0"
+            )
+        p0 = np.ones(len(needed) - 1)
+    if isinstance(p0, dict) or np.ndim(p0) != 1:
+        raise errors.ShapeError(
+            f"{where}: {name_of(model)} takes its parameters one by one, and p0 is {errors.describe(p0)}. "
+            "Pass a list of numbers; or write it as model(x, p), of a tree like p0"
+        )
+
+    @wraps(model)
+    def of_one_array(x: Any, p: Any) -> Any:
+        return model(x, *[p[k] for k in range(len(p0))])
+
+    return of_one_array, np.asarray(p0, float)
