@@ -15,6 +15,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.numbers import NotFree, freed
+from tape.core.interpreter import OPEN, recorder
 from tape.core.node import Handle
 from tape.core.operands import as_operand
 from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS, find
@@ -135,6 +136,11 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
                 return _into_plain(_title(func), func, args, kwargs)
             return WRITERS[func](x, args, kwargs)
         if func in _ON_MEMORY:
+            if OPEN and recorder() is not None:
+                raise errors.UnsupportedError(
+                    f"{_title(func)} in a compiled function: other calls may bring arrays that share other "
+                    "memory. Call it outside"
+                )
             return are_related(*args[:2])
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tape import errors
+from tape.core.interpreter import OPEN, recorder
 from tape.core.node import Handle, Node, plain
 
 if TYPE_CHECKING:
@@ -214,6 +215,12 @@ def _share(view: Handle, viewed: Handle) -> None:
     part._bounds = None
     part.where, part.source, part.made, part.family = memory, viewed, view.node, family
     family.add(view)
+
+
+def layout_matters() -> None:
+    """Tell the program that is being recorded that it depends on how arrays lie in memory."""
+    if OPEN and (program := recorder()) is not None:
+        program.reads_layout = True
 
 
 def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:

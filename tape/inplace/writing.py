@@ -16,7 +16,16 @@ from tape import errors, ops
 from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Handle, plain
 from tape.core.operands import FAST, other_operand
-from tape.inplace.aliases import Family, Share, Stale, is_array, memory_of, settle, share_of
+from tape.inplace.aliases import (
+    Family,
+    Share,
+    Stale,
+    is_array,
+    layout_matters,
+    memory_of,
+    settle,
+    share_of,
+)
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
 from tape.ops.structure.shape import broadcasts
@@ -147,6 +156,7 @@ def writing(x: Any) -> Iterator[None]:
     if x.is_batch:
         yield
         return
+    layout_matters()
     if trace.views:
         settle(trace)
     nodes = trace.nodes

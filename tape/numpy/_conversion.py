@@ -14,7 +14,7 @@ from tape.conversion.numbers import tried
 from tape.core.node import Handle
 from tape.core.operands import as_operand
 from tape.errors import ConversionError, OptionError, ShapeError, describe
-from tape.inplace.aliases import memory_of
+from tape.inplace.aliases import layout_matters, memory_of
 
 Shape = tuple[int, ...]
 
@@ -142,6 +142,7 @@ def check_device(device: Any) -> None:
 
 def has_order(a: Any, order: str | None) -> bool:
     """Return whether a NumPy array in place of a Var would have this memory order."""
+    layout_matters()
     flags = memory_of(a).flags
     return {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order or "K", True)
 

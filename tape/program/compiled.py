@@ -23,6 +23,7 @@ from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing, check_returned
 from tape.program.growth import Growth
 from tape.program.kinds import Kinds
+from tape.program.layouts import Layout, are_same, in_c_order, layout_of
 from tape.program.program import Program
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
@@ -354,6 +355,11 @@ class Compiled:
             if known.donated:
                 unshared(leaves, known.donated, self._name)  # for its errors
             return self._made(known, (), args, kwargs, is_due)
+        if known.layouts is not None and (layout := layout_of(leaves)) is not None:
+            if not known.layouts.get(layout, True):
+                return self._f(*args, **kwargs)
+            if layout not in known.layouts:
+                return self._in_layout(known, layout, args, kwargs)
         self._latest = known
         path = known.paths[0]
         try:
@@ -462,6 +468,12 @@ class Compiled:
             self._growth.warn_of_caught(recorded.caught)
             return self._f(*args, **kwargs)
         leaves = recorded.values()
+        if recorded.reads_layout:
+            known.layouts = known.layouts or {}
+            if layout_of(tree.leaves((args, kwargs))) is not None:  # whose program is for C order
+                if not known.paths:
+                    self._recorded(known, *in_c_order((args, kwargs)))
+                return Results(recorded).restore(leaves)
         try:
             program = Program(recorded, known.donated, self._name, known.form)
         except NotReady as missing:
@@ -475,10 +487,33 @@ class Compiled:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 self._growth.kinds += not known.paths
                 known.use(path, names)
+                known.layouts = None if known.layouts is None else {}
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
             self._latest = known
             self._kinds.drop_covered(known)
         return path.restore(leaves)
+
+    def _in_layout(
+        self, known: Specialisation, layout: Layout, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return the result for arguments that lie in memory like this for the first time.
+
+        The call is recorded, and the recording compared with the path that begins like it.
+        """
+        ints = known.form.ints
+        try:
+            recorded = record(self._recordable, args, kwargs, self._name, ints)
+            if recorded.caught is not None:
+                return self._f(*args, **kwargs)
+            program = Program(recorded, known.donated, self._name, known.form)
+        except (NotReady, IntRead, errors.TapeError):
+            return self._f(*args, **kwargs)
+        outcomes = tuple(guard.outcome for guard in recorded.guards)
+        path = next((path for path in known.paths if path.outcomes == outcomes), None)
+        if path is not None and known.layouts is not None:
+            is_same = len(known.paths) == 1 and are_same(program.ir, path.program.ir)
+            known.layouts[layout] = is_same
+        return Results(recorded).restore(recorded.values())
 
     def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
         """Make ints static that were data in this specialisation, which is not used any more."""

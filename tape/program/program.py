@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape import errors
+from tape import errors, tree
 from tape.core.node import plain
 from tape.kernels.registry import REGISTRY
 from tape.program.calls.calling import Calling, Leaf
@@ -20,6 +20,7 @@ from tape.program.calls.statics import Form
 from tape.program.ir.instructions import IR
 from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
+from tape.program.layouts import layout_of
 from tape.program.native.opcodes import ARENA
 from tape.program.plan.planner import plan
 from tape.program.record.recording import Constant, Recorded
@@ -71,6 +72,8 @@ class Program(Runner):
     """Why something that repeats itself is no loop; nothing is known of programs that were loaded."""
     generators: Generators | None = None
     """The generators of random numbers that it draws from, if it draws."""
+    reads_layout = False
+    """Whether it is for arguments in C order alone, as what it does depends on how they lie in memory."""
     _profile: Profile | None = None
 
     @collector_paused()
@@ -85,6 +88,7 @@ class Program(Runner):
     ) -> None:
         nodes = recorded.nodes
         self.notes = recorded.notes
+        self.reads_layout = recorded.reads_layout
         leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
         known = [out if isinstance(out, Constant) else None for out in recorded.outputs]
         result, weak = recorded.out_structure, tuple(recorded.weak)
@@ -109,6 +113,7 @@ class Program(Runner):
         donated: frozenset[int],
         name: str,
         generators: Generators | None = None,
+        reads_layout: bool = False,
     ) -> Program:
         """Return a program of IR that was not recorded here.
 
@@ -128,10 +133,13 @@ class Program(Runner):
             Name of the function.
         generators : Generators, optional
             What it draws from.
+        reads_layout : bool
+            Whether it is for arguments in C order alone.
         """
         program = object.__new__(cls)
         program.calling = calling
         program.generators = generators
+        program.reads_layout = reads_layout
         Runner.__init__(program, ir, leaves, known, donated, name)
         return program
 
@@ -164,6 +172,11 @@ class Program(Runner):
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result for arguments, states of generators among them."""
         leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
+        if self.reads_layout and layout_of(tree.leaves((args, kwargs))) is not None:
+            raise errors.UnsupportedError(
+                f"{self.name}: what it does depends on how arrays lie in memory, and this program is for "
+                "arguments in C order. Pass np.ascontiguousarray of them, or call the function itself"
+            )
         try:
             out = Program.run(self, leaves)  # not that of a subclass
         except Rerun as rerun:

@@ -18,6 +18,7 @@ from tape.program.calls.calling import as_python
 from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import Dynamic, taker
 from tape.program.calls.statics import Form
+from tape.program.layouts import Layout
 from tape.program.program import Program
 from tape.program.record.recorder import Outcome
 from tape.program.record.recording import Constant, Recorded, is_dynamic
@@ -150,6 +151,9 @@ class Specialisation:
         Whether it runs as plain Python, as it cannot be recorded.
     reads_ints : bool
         Whether paths depend on ints that are data.
+    layouts : dict or None
+        Whether its first path is for arguments that lie in memory like this, for those that are known; None
+        unless it depends on that.
     awaits : str or None
         The machine code that its program needs and that is being compiled; None if nothing is missing.
     waiting : dict
@@ -167,6 +171,7 @@ class Specialisation:
         self.is_plain = False
         self.awaits: str | None = None
         self.reads_ints = False
+        self.layouts: dict[Layout, bool] | None = None
         self.waiting: dict[tuple[Outcome, ...], int] = {}
 
     @cached_property

@@ -1,7 +1,8 @@
 """Memory layout of results: the same as NumPy's, which decides which later results are views.
 
 It only matters to in-place code (see `tape.inplace.aliases`). Where a result has the right layout already,
-the check of its strides is the only cost; programs, whose arrays have no views, are not affected.
+the check of its strides is the only cost. Where it matters to a program, that is for arguments of one layout:
+see `tape.program.layouts`.
 """
 
 from __future__ import annotations

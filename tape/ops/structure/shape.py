@@ -19,7 +19,7 @@ from tape.core.operands import as_operand
 from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.inplace.aliases import memory_of
+from tape.inplace.aliases import layout_matters, memory_of
 from tape.inspect.costs import declare_cost, free
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import swapaxes as swapaxes
@@ -137,7 +137,10 @@ def _is_fortran(a: Any, order: str) -> bool:
     """Return whether elements are taken in Fortran order; for "A" by the memory layout of the array."""
     if order not in ("C", "F", "A"):
         raise OptionError(f"order={order!r}: it must be 'C', 'F' or 'A'")
-    return order == "F" or (order == "A" and np.isfortran(memory_of(a) if isinstance(a, Handle) else a))
+    if order == "A" and isinstance(a, Handle):
+        layout_matters()
+        return np.isfortran(memory_of(a))
+    return order == "F" or (order == "A" and np.isfortran(a))
 
 
 @implements(np.reshape)
@@ -179,6 +182,7 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
         return _in_c_order(a, shape)
     a, shape = as_operand(a), as_shape(shape)
     if copy is False:
+        layout_matters()
         try:
             np.reshape(plain(a), shape, order=order, copy=False)  # type: ignore[call-overload]
         except NUMPY_ERRORS as error:
@@ -234,6 +238,7 @@ def ravel(a: Any, order: str = "C") -> Any:
 def _flattened(a: Any, order: str) -> Any:
     if order != "K":
         return (_reshape_fortran if _is_fortran(a, order) else reshape_op)(a, shape=(-1,))
+    layout_matters()
     axes = slowest_first(a)
     return reshape_op(a if axes == tuple(range(len(axes))) else transpose(a, axes), shape=(-1,))
 

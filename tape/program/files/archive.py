@@ -115,6 +115,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "constants": len(constants),
         "known": known,
         "generators": generators,
+        "reads_layout": program.reads_layout,
         "weak": program.calling.weak,
         "trees": structures_of(program.calling, len(generators)),
     }, arrays
@@ -245,7 +246,9 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     calling = calling_of(description["trees"], len(leaves), len(known), weak, ints, kinds)
     _check_weak(ir, known, weak)
     generators = generators_of(calling, kinds, states, leaves)
-    return ir, leaves, known, calling, frozenset(donated), name, generators
+    reads_layout = description["reads_layout"]
+    require(isinstance(reads_layout, bool), "whether it depends on memory layout is not said")
+    return ir, leaves, known, calling, frozenset(donated), name, generators, reads_layout
 
 
 def _numbers(value: Any, count: int) -> list[int]:

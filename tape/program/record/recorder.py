@@ -88,10 +88,14 @@ class Recorder(Trace):
         recording has ended.
     ints_computed : dict
         What has been computed from ints that are data, by operation and operands.
+    reads_layout : bool
+        Whether what was recorded depends on how arrays lie in memory: elements were taken in that order, or
+        something was written to that may share memory with something else.
     """
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
-                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes")  # fmt: skip
+                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes",
+                 "reads_layout")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
@@ -109,6 +113,7 @@ class Recorder(Trace):
         self.ints_guarded: frozenset[int] = frozenset()
         self.ints_read: frozenset[int] = frozenset()
         self.ints_computed: dict[Any, Any] = {}
+        self.reads_layout = False
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:

@@ -64,6 +64,8 @@ class Recorded:
         Why something that repeats itself was not rolled up.
     ints_guarded : frozenset of int
         The leaves of the arguments that are ints of which guards depend.
+    reads_layout : bool
+        Whether it depends on how the arrays of the arguments lie in memory.
     """
 
     nodes: list[Node]
@@ -77,6 +79,7 @@ class Recorded:
     count: int = 0
     notes: tuple[str, ...] = ()
     ints_guarded: frozenset[int] = frozenset()
+    reads_layout: bool = False
 
     @property
     def weak(self) -> list[int]:
@@ -193,7 +196,7 @@ def record(
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
-        trace.ints_guarded,
+        trace.ints_guarded, trace.reads_layout,
     )  # fmt: skip
 
 

@@ -1,0 +1,64 @@
+"""How the arrays of arguments lie in memory, for functions that depend on it.
+
+Programs run on arrays in C order; others are converted. That changes nothing unless a function takes elements
+in the order of memory, or writes to what may share memory with something else: `Recorder.reads_layout`. It is
+recorded once more for each layout that it meets. If the instructions are the same, the program is for that
+layout as well; otherwise these calls run as plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tape import tree
+from tape.program.ir.instructions import IR
+
+Layout = tuple[Any, ...]
+
+
+def layout_of(leaves: Iterable[Any]) -> Layout | None:
+    """Return how arrays lie in memory: the order of the axes of each, and whether there are gaps.
+
+    None if all are in C order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.layouts import layout_of
+    >>> layout_of([np.ones((2, 3)), 1.0])
+    >>> layout_of([np.ones((2, 3)).T, np.ones(4)[::2]])
+    (((1, 0), True), ((0,), False))
+    """
+    found = tuple([_of_array(leaf) if type(leaf) is np.ndarray else None for leaf in leaves])
+    return None if found.count(None) == len(found) else found
+
+
+def _of_array(array: np.ndarray) -> tuple[tuple[int, ...], bool] | None:
+    if array.flags.c_contiguous:
+        return None
+    axes = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+    return axes, array.transpose(axes).flags.c_contiguous
+
+
+def in_c_order(args: Any) -> Any:
+    """Return a tree of arguments with its arrays in C order."""
+    return tree.map(lambda leaf: np.asarray(leaf, order="C") if type(leaf) is np.ndarray else leaf, args)
+
+
+def are_same(ir: IR, other: IR) -> bool:
+    """Return whether two lists of instructions do the same; False if that is not certain."""
+    try:
+        pairs = list(zip(ir.constants, other.constants, strict=True))
+        return (
+            ir.instructions == other.instructions
+            and (ir.inputs, ir.outputs) == (other.inputs, other.outputs)
+            and [guard.outcome for guard in ir.guards] == [guard.outcome for guard in other.guards]
+            and all(a is b or np.array_equal(a, b) for a, b in pairs)
+            and not ir.callbacks
+            and not other.callbacks
+        )
+    except ValueError:  # other numbers of constants
+        return False

@@ -1,0 +1,102 @@
+"""Memory layout of arguments: compiled functions do what plain ones do for every layout, in any order of calls."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+
+
+def writes_to_a_raveled_one(x):
+    y = x * 1.0
+    v = y.ravel()  # a view, or a copy
+    v += 1
+    return y * 1
+
+
+def writes_to_a_reshaped_copy(x):
+    y = np.copy(x)
+    y.reshape(-1)[0] = 9
+    return y
+
+
+def writes_to_a_transposed_one(x):
+    y = x + 0.0
+    y.T.reshape(-1)[:3] = 7
+    return y
+
+
+def sums_of_part(x):
+    total = np.zeros(3, like=x)
+    total[1:] += x[0, :2]
+    return total
+
+
+FUNCTIONS = {
+    "ravel K": lambda x: x.ravel("K"),
+    "ravel K of a transposed one": lambda x: (x.T * 1).ravel("K"),
+    "flatten A": lambda x: (x * 2).flatten("A"),
+    "reshape A": lambda x: (x * 2).reshape(3, 2, order="A"),
+    "gradient of ravel K": tape.grad(lambda x: x.ravel("K") @ np.arange(6.0)),
+    "gradient of a write": tape.grad(lambda x: np.sum(writes_to_a_raveled_one(x) ** 2)),
+    "write to a raveled one": writes_to_a_raveled_one,
+    "write to a reshaped copy": writes_to_a_reshaped_copy,
+    "write to a transposed one": writes_to_a_transposed_one,
+    "write to what is no argument": sums_of_part,
+    "no write": lambda x: np.sin(x).reshape(-1) * 2,
+}
+WHOLE = np.arange(48.0).reshape(4, 12)
+LAYOUTS = {
+    "C": np.arange(6.0).reshape(2, 3),
+    "F": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "strided": WHOLE[::2, 1:10:3],
+    "turned": WHOLE[1:3, 2:5][::-1],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_calls_in_any_order_do_what_plain_ones_do(name):
+    f = FUNCTIONS[name]
+    for order in permutations(LAYOUTS, 3):
+        compiled = tape.compile(f)
+        for key in (*order, *order):
+            x = LAYOUTS[key]
+            np.testing.assert_array_equal(compiled(x), f(x), err_msg=f"{key} of {order}")
+
+
+@pytest.mark.parametrize("name", ["write to what is no argument", "no write"])
+def test_where_it_makes_no_difference_all_layouts_share_a_program(name):
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return FUNCTIONS[name](x)
+
+    compiled = tape.compile(f)
+    for x in LAYOUTS.values():
+        compiled(x)
+    assert len(compiled.programs) == 1
+    once = len(calls)
+    for x in LAYOUTS.values():
+        np.testing.assert_array_equal(compiled(x), FUNCTIONS[name](x))
+    assert len(calls) == once  # without Python
+
+
+def test_programs_by_themselves_refuse_other_layouts(tmp_path):
+    compiled = tape.compile(writes_to_a_raveled_one)
+    compiled(LAYOUTS["C"])
+    (program,) = compiled.programs.values()
+    program.save(tmp_path / "f.tape")
+    for program in (program, tape.load(tmp_path / "f.tape")):
+        np.testing.assert_array_equal(program(LAYOUTS["C"]), writes_to_a_raveled_one(LAYOUTS["C"]))
+        with pytest.raises(errors.UnsupportedError, match="lie in memory"):
+            program(LAYOUTS["F"])
+
+
+def test_whether_arguments_share_memory_is_no_part_of_a_program():
+    x = np.ones(3)
+    compiled = tape.compile(lambda a, b: a * 2 if np.shares_memory(a, b) else a)
+    with pytest.raises(errors.UnsupportedError, match="shares_memory"):
+        compiled(x, x)
