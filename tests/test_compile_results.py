@@ -1,13 +1,15 @@
 """`tape.compile`: results are those of eager, in value, type, dtype, shape and structure."""
 
 import dataclasses
+import functools
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import tape
-from tape import tree
+from tape import errors, tree
 from tests.compiled import RNG, alike, check, vectors
 
 
@@ -287,3 +289,102 @@ def test_arrays_of_any_layout():
     assert len(compiled.programs) == 1
     swapped = base.astype(base.dtype.newbyteorder())
     np.testing.assert_allclose(compiled(swapped)[1], compiled(base)[1], rtol=1e-14)  # recorded, and replayed
+
+
+# ---- objects that hold what was traced ------------------------------------------------------------------
+
+
+class Box:
+    def __init__(self, content):
+        self.content = content
+
+
+class WithNames(dict):
+    __getattr__ = dict.__getitem__
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: Box(2 * x),
+        lambda x: Box([{"deep": (2 * x,)}]),
+        lambda x: WithNames(loss=np.sum(x)),
+        lambda x: (i for i in range(3)),
+        lambda x: {"n": x}.items(),
+        lambda x: lambda: x,
+        lambda x: slice(0, x[0]),
+        lambda x: (x, map(abs, [1])),
+    ],
+    ids=["object", "deep", "dict", "generator", "items", "function", "slice", "map"],
+)
+def test_objects_that_would_be_those_of_the_first_call_are_refused(f):
+    with pytest.raises(errors.UnsupportedError, match="the same one in every call"):
+        tape.compile(f)(np.ones(2))
+
+
+def test_collections_are_copied_and_other_objects_are_those_of_the_function():
+    box = Box(3)
+    f = tape.compile(lambda x: ({1}, deque([1]), bytearray(b"a"), box, np.float32, range(3), 2 * x))
+    f(X := np.ones(2))
+    numbers, queue, text, *_ = f(X)
+    numbers.add(9)
+    queue.append(9)
+    text += b"b"
+    assert f(X)[:3] == ({1}, deque([1]), bytearray(b"a"))
+    assert f(X)[3] is box
+    (program,) = f.programs.values()
+    program(X)[0].add(9)
+    assert program(X)[0] == {1}
+
+
+class Metres(float):
+    def __mul__(self, other):
+        return float(self) * other * 10
+
+    __rmul__ = __mul__
+
+
+class Named(float):
+    pass
+
+
+class OneBased(np.ndarray):
+    def __getitem__(self, index):
+        return np.ndarray.__getitem__(self, index - 1)
+
+
+def test_numbers_with_an_arithmetic_of_their_own_keep_it():
+    f = tape.compile(lambda m, x: m * x)
+    for m in (Metres(2), Metres(3), Named(2), Named(3)):
+        for _ in range(2):
+            np.testing.assert_array_equal(f(m, np.ones(2)), m * np.ones(2))
+    assert len(f.programs) == 3  # one for both that are like floats
+
+
+def test_arrays_with_methods_of_their_own_are_refused():
+    x = np.arange(3.0).view(OneBased)
+    for transform in (tape.compile, tape.grad):
+        with pytest.raises(errors.DTypeError, match="methods of its own"):
+            transform(lambda x: x[1] * 1.0)(x)
+
+
+def test_attributes_that_are_no_fields_are_not_lost():
+    @dataclasses.dataclass
+    class Net:
+        w: np.ndarray
+        training = True
+
+        @functools.cached_property
+        def twice(self):
+            return 2 * self.w
+
+        def __call__(self, x):
+            return np.sum(x * self.twice * (0.5 if self.training else 1.0))
+
+    net, f = Net(np.array([2.0, 4.0])), tape.compile(lambda net, x: net(x))
+    for _ in range(3):
+        assert f(net, np.ones(2)) == net(np.ones(2)) == 6
+    net.training = False
+    for call in (lambda: f(net, np.ones(2)), lambda: tape.grad(lambda net: net(np.ones(2)))(net)):
+        with pytest.raises(errors.UnsupportedError, match="'training' that is no field"):
+            call()

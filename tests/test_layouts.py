@@ -1,4 +1,4 @@
-"""Memory layout of arguments: compiled functions do what plain ones do for every layout, in any order of calls."""
+"""Memory layout of arguments: compiled functions do what plain ones do for each, in any order of calls."""
 
 from itertools import permutations
 
@@ -89,10 +89,10 @@ def test_programs_by_themselves_refuse_other_layouts(tmp_path):
     compiled(LAYOUTS["C"])
     (program,) = compiled.programs.values()
     program.save(tmp_path / "f.tape")
-    for program in (program, tape.load(tmp_path / "f.tape")):
-        np.testing.assert_array_equal(program(LAYOUTS["C"]), writes_to_a_raveled_one(LAYOUTS["C"]))
+    for one in (program, tape.load(tmp_path / "f.tape")):
+        np.testing.assert_array_equal(one(LAYOUTS["C"]), writes_to_a_raveled_one(LAYOUTS["C"]))
         with pytest.raises(errors.UnsupportedError, match="lie in memory"):
-            program(LAYOUTS["F"])
+            one(LAYOUTS["F"])
 
 
 def test_whether_arguments_share_memory_is_no_part_of_a_program():

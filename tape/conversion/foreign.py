@@ -1,7 +1,7 @@
 """Arrays of other libraries and subclasses: those that are refused, and those that operators defer to.
 
-Operations compute with the plain ndarray inside of an array. For a subclass with an arithmetic of its own,
-such as `numpy.matrix` and masked arrays, that would differ from its own results.
+Operations compute with the plain ndarray inside of an array. For a subclass with an arithmetic or methods of
+its own, such as `numpy.matrix` and masked arrays, that would differ from its own results.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ import numpy as np
 
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift",
            "and", "or", "xor")  # fmt: skip
-_ARITHMETIC = (
+ARITHMETIC = (
     "__array_ufunc__",
     "__array_function__",
     *(f"__{name}__" for name in ("neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge")),
     *(f"__{side}{name}__" for name in _BINARY for side in ("", "r", "i") if side + name != "idivmod"),
 )
 
+
+_READ = ("__getitem__", "__len__", "__iter__", "__contains__", "__array__")
+_METHODS = (*_READ, *(name for name in dir(np.ndarray) if not name.startswith("_")))
+"""What code reads of an array, beside its arithmetic; NumPy's own subclasses have theirs."""
 
 _TABLES = frozenset({"pandas", "polars"})
 
@@ -46,13 +50,20 @@ def complaint(value: Any) -> str | None:
         return "a masked array. Fill it, and multiply by the mask"
     if _has_own_arithmetic(kind):
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return f"a {name}, which has an arithmetic of its own. Pass np.asarray(...) of it"
+        return f"a {name}, which has an arithmetic or methods of its own. Pass np.asarray(...) of it"
     return None
 
 
 @cache
 def _has_own_arithmetic(kind: type) -> bool:
-    return any(getattr(kind, name) is not getattr(np.ndarray, name) for name in _ARITHMETIC)
+    def has_own(base: type, name: str) -> bool:
+        return name in vars(base) and vars(base)[name] is not vars(np.ndarray).get(name)
+
+    if any(getattr(kind, name) is not getattr(np.ndarray, name) for name in ARITHMETIC):
+        return True
+    bases = [base for base in kind.__mro__ if issubclass(base, np.ndarray) and base is not np.ndarray]
+    theirs = [base for base in bases if base.__module__.partition(".")[0] != "numpy"]
+    return any(has_own(base, name) for base in theirs for name in _METHODS)
 
 
 def defers_to(other: Any) -> bool:

@@ -9,8 +9,6 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tape import errors, tree
 from tape.core.node import plain
 from tape.kernels.registry import REGISTRY
@@ -23,7 +21,7 @@ from tape.program.ir.table import INSTRUCTIONS
 from tape.program.layouts import layout_of
 from tape.program.native.opcodes import ARENA
 from tape.program.plan.planner import plan
-from tape.program.record.recording import Constant, Recorded
+from tape.program.record.recording import COPIED, Constant, Recorded
 from tape.program.runtime.run import Flip, Rerun, Runner
 from tape.system.collector import collector_paused
 
@@ -188,7 +186,7 @@ class Program(Runner):
                 "returned, or save a program for each path"
             )
         for k, result in enumerate(self.known):
-            if result is not None and isinstance(result.value, np.ndarray):
+            if result is not None and type(result.value) in COPIED:
                 out[k] = result.value.copy()
         return self.calling.restore(out)
 

@@ -21,7 +21,7 @@ from tape.program.calls.statics import Form
 from tape.program.layouts import Layout
 from tape.program.program import Program
 from tape.program.record.recorder import Outcome
-from tape.program.record.recording import Constant, Recorded, is_dynamic
+from tape.program.record.recording import COPIED, Constant, Recorded, is_dynamic
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Results:
             leaves[k] = as_python(leaves[k])
         for k, value in self.constants:
             # An array that was created inside cannot be told from one that is referred to elsewhere.
-            leaves[k] = value.copy() if type(value) is np.ndarray else value
+            leaves[k] = value.copy() if type(value) in COPIED else value
         return tree.unflatten(self.structure, leaves)
 
 

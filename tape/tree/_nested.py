@@ -222,6 +222,35 @@ def fields_of(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(f.name for f in fields if f.name not in static), static
 
 
+def shadowable(kind: type) -> frozenset[str]:
+    """Return the attributes of a dataclass that are no fields, of which an instance may have other values.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from tape import tree
+    >>> @dataclass
+    ... class Net:
+    ...     w: float
+    ...     training = True  # without a type, and so no field
+    >>> tree.shadowable(Net)
+    frozenset({'training'})
+    """
+    known = {field.name for field in dataclasses.fields(kind)}
+    held = [item for base in kind.__mro__[:-1] for item in vars(base).items() if kind.__dictoffset__]
+    plain = [name for name, value in held if name not in known and not hasattr(value, "__get__")]
+    return frozenset(name for name in plain if not name.startswith("__"))
+
+
+def _hidden(instance: Any, names: frozenset[str]) -> errors.UnsupportedError:
+    found = next(name for name in vars(instance) if name in names)
+    return errors.UnsupportedError(
+        f"a {type(instance).__qualname__} has an attribute {found!r} that is no field, where its class has "
+        "another value: trees are put together of fields alone. Declare it with a type, as a field: with "
+        'field(metadata={"static": True}) it is part of the structure'
+    )
+
+
 def _is_dataclass(leaf: Any) -> bool:
     return dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)
 
@@ -276,7 +305,11 @@ def _register(optree: Any, kind: type) -> None:
     names = (*branches, *static)
     make = _make_maker(kind, names)
 
+    shadowed = shadowable(kind)
+
     def take_apart(instance: Any) -> Any:
+        if shadowed and not shadowed.isdisjoint(getattr(instance, "__dict__", ())):
+            raise _hidden(instance, shadowed)
         children = [getattr(instance, name) for name in branches]
         return children, _Static([getattr(instance, name) for name in static]), branches
 

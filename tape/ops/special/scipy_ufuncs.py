@@ -243,7 +243,7 @@ LATE.append(counterpart)
 
 def narrowed(out: Any, operands: Any) -> Any:
     """Return a result no wider than the floats that went in: SciPy has no float16, and not always float32."""
-    dtypes = [x.dtype for x in operands if hasattr(x, "dtype")]
+    dtypes = [x.dtype for x in operands if isinstance(x, (np.ndarray, np.generic))]  # not of weak numbers
     if out.dtype in dtypes:
         return out
     floats = [dtype for dtype in dtypes if dtype.kind in "fc"]

@@ -30,6 +30,13 @@ class Names(NamedTuple):
         Names of all kinds that it binds, except local ones.
     catches : bool
         Whether it catches exceptions.
+    imports : tuple of tuple
+        What it imports: level, module, and the names that it takes from it.
+    matches : bool
+        Whether it compares objects with the patterns of classes.
+    optional : frozenset of str
+        Names of attributes that it may do without: it asks for them by `getattr` or `hasattr`, or catches
+        exceptions.
     """
 
     globals: tuple[str, ...]
@@ -37,6 +44,9 @@ class Names(NamedTuple):
     read: frozenset[str]
     stored: frozenset[str]
     catches: bool
+    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
+    matches: bool
+    optional: frozenset[str]
 
 
 @lru_cache(maxsize=4096)
@@ -55,9 +65,10 @@ def names_in(code: CodeType) -> Names:
     attributes: set[str] = set()
     read: set[str] = set()
     stored: set[str] = set()
-    catches = False
+    catches = matches = False
+    imports: list[tuple[int, str, tuple[str, ...]]] = []
     instructions = list(dis.get_instructions(code))
-    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+    for k, (instruction, following) in enumerate(zip(instructions, [*instructions[1:], None], strict=True)):
         opname, name = instruction.opname, instruction.argval
         catches = catches or opname in _CATCHES
         if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -66,10 +77,22 @@ def names_in(code: CodeType) -> Names:
             attributes.add(name)
         elif opname in _WRITES:
             stored.add(name)
+        elif opname == "IMPORT_NAME":
+            level, taken = [before.argval for before in instructions[k - 2 : k]]
+            imports.append((level, name, tuple(taken or ())))
+        elif opname == "MATCH_CLASS":
+            matches = True
+            attributes |= {*instructions[k - 1].argval}
+            read |= {*instructions[k - 1].argval}
         if opname in _READS or opname in _ATTRIBUTE_READS:
             is_next = following is not None and following.opname in _ATTRIBUTE_READS
             if not (is_next and following is not None and following.argval in _COLLECTS):
                 read.add(name)
+    optional = attributes.copy() if catches else set()
+    if not found.keys().isdisjoint(("getattr", "hasattr")):
+        optional |= {part for part in code.co_consts if isinstance(part, str) and part.isidentifier()}
+        attributes |= optional
+        read |= optional
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = names_in(constant)
@@ -77,5 +100,10 @@ def names_in(code: CodeType) -> Names:
             attributes |= inner.attributes
             read |= inner.read
             stored |= inner.stored
-            catches = catches or inner.catches
-    return Names(tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), catches)
+            catches, matches = catches or inner.catches, matches or inner.matches
+            imports += inner.imports
+            optional |= inner.optional
+    return Names(
+        tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), catches, tuple(imports),
+        matches, frozenset(optional),
+    )  # fmt: skip

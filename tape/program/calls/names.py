@@ -12,8 +12,11 @@ import functools
 import sys
 import sysconfig
 import types
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.util import resolve_name
 from inspect import getattr_static
 from itertools import chain
 from os.path import dirname, join
@@ -39,8 +42,11 @@ _LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "attribute": ("{0}.{2}", getattr),
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),
+    "keys": ("(*{0},)", lambda owner, key: (*owner,)),
 }
 """How a binding is read: as an expression of owner, key and the text of the key; and by a call."""
+_OF_EQUALS = ("length", "keys")
+"""Kinds whose values are equal, not identical, from one look to the next."""
 
 
 @dataclass(slots=True)
@@ -72,6 +78,8 @@ class Binding:
             return False
         if found is self.value:
             return True
+        if self.kind == "keys":
+            return bool(found == self.value)
         if type(found) is not type(self.value) or not isinstance(found, _VALUES):
             return False
         return key_of(found) == key_of(self.value)
@@ -136,7 +144,7 @@ class Bindings:
         """
         now = [replace(binding, value=binding.current()) for binding in self.found]
         pairs = zip(now, self.found, strict=True)
-        if all(new.value is old.value or new.kind == "length" for new, old in pairs):
+        if all(new.value is old.value or new.kind in _OF_EQUALS for new, old in pairs):
             return self
         bindings = object.__new__(Bindings)
         bindings.found, bindings._stored = now, self._stored
@@ -153,7 +161,7 @@ class Bindings:
         """
         return [
             f"{_LOOKUPS[b.kind][0].format(bind(b.owner), bind(b.key), b.key)} "
-            f"{'==' if b.kind == 'length' else 'is'} {bind(b.value)}"
+            f"{'==' if b.kind in _OF_EQUALS else 'is'} {bind(b.value)}"
             for b in self.found
         ]
 
@@ -163,23 +171,31 @@ class _Walk:
 
     def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
         self.found: list[Binding] = []
-        self.catches = False
+        self.catches = self.matches = False
         self._home = _package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
         self._waiting: list[Any] = [f, *statics]
         self._owners: list[Any] = []  # objects with attributes
         self._attributes: set[str] = set()  # that code reads, of whatever object
+        self._optional: set[str] = set()  # attributes that code may do without
         self._read: set[str] = set()  # all names that code reads, not only puts something into
         self.stored: set[str] = set()  # names that code binds, of whatever kind
         self._known: set[tuple[int, str]] = set()
         while self._waiting or self._look_up_attributes():
             self._visit(self._waiting.pop())
+        for owner in self._owners if self._optional else ():
+            own = _own(owner)
+            if type(own) is dict:
+                missing = [
+                    name for name in sorted(self._optional) if getattr_static(owner, name, _EMPTY) is _EMPTY
+                ]
+                self.found += [Binding("presence", own, name, False) for name in missing]
 
     def _bind(self, kind: str, owner: Any, key: Any, value: Any) -> None:
         """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
-        is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict))
+        is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
             self._waiting.append(value)
 
@@ -196,42 +212,59 @@ class _Walk:
         elif isinstance(value, types.MethodType):
             self._waiting += [value.__self__, value.__func__]
         elif isinstance(value, functools.partial):
-            self._waiting += [value.func, *value.args, *value.keywords.values()]
+            self._waiting += [value.func, *value.args]
+            self._visit_items(value.keywords)
         elif isinstance(value, (staticmethod, classmethod)):
             self._waiting.append(value.__func__)
         elif isinstance(value, property):
             self._waiting += [value.fget]
-        elif isinstance(value, (tuple, list, dict)):
+        elif isinstance(value, (UserDict, UserList)):
+            self._bind("attribute", value, "data", value.data)
+            self._visit_items(value.data)
+        elif isinstance(value, ChainMap):
+            self._visit_items(value.maps)
+        elif isinstance(value, (tuple, list, dict, deque)):
             self._visit_items(value)
             if self._is_users(type(value)):
                 self._owners.append(value)
         elif isinstance(value, types.ModuleType):
-            if not self._is_library(getattr(value, "__file__", None) or f"<frozen {value.__name__}>"):
+            if self._is_users_module(value):
                 self._owners.append(value)
         elif isinstance(value, type):
             if self._is_users(value):
                 self._owners.append(value)
+                if self.matches:
+                    self._attributes |= {*getattr(value, "__match_args__", ())}
         elif is_sparse(value):  # products read its parts, whatever the code says
             for name in _PARTS & vars(value).keys():
                 self._bind("attribute", value, name, vars(value)[name])
         elif self._is_users(type(value)):
             self._owners.append(value)
             self._waiting.append(type(value))
-        elif type(value).__module__.partition(".")[0] == "tape":  # a transform holds the user's functions
-            self._waiting += [part for part in _attributes_of(value) if callable(part)]
+        else:
+            if type(value).__module__.partition(".")[0] == "tape":  # a transform holds the user's functions
+                self._waiting += [part for part in _attributes_of(value) if callable(part)]
+            self._waiting.append(getattr(value, "__wrapped__", None) if callable(value) else None)
+            if type(_own(value)) is dict or _slots(type(value)):  # code of the user may read some of it
+                self._owners.append(value)
 
     def _visit_function(self, function: types.FunctionType) -> None:
         code = function.__code__
         cells = [(cell, _content(cell)) for cell in function.__closure__ or ()]
         if self._is_library(code.co_filename):
-            self._waiting += [value for _, value in cells if callable(value)]
+            parts = [function.__dict__.get("__wrapped__"), *function.__dict__.get("registry", {}).values()]
+            self._waiting += [part for part in (*parts, *[value for _, value in cells]) if callable(part)]
             return
         self._owners.append(function)
         self._bind("attribute", function, "__code__", code)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._bind("attribute", function, name, getattr(function, name))
+        self._waiting.append(function.__kwdefaults__)
         names = names_in(code)
+        self._import(names.imports, function.__globals__)
+        self.matches = self.matches or names.matches
+        self._optional |= names.optional
         self.catches = self.catches or names.catches
         self._attributes |= names.attributes
         self._read |= names.read
@@ -245,11 +278,41 @@ class _Walk:
             if value is not _EMPTY:
                 self._bind("cell", cell, name, value)
 
+    def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
+        """Search the modules that code imports itself, and bind the names that it takes from them."""
+        for level, name, taken in imports:
+            with suppress(ImportError, TypeError):
+                name = resolve_name("." * level + name, space.get("__package__")) if level else name
+            parts = name.split(".")
+            modules = [sys.modules.get(".".join(parts[: k + 1])) for k in range(len(parts))]
+            for module in modules:
+                if isinstance(module, types.ModuleType):
+                    self._visit(module)
+            last: Any = modules[-1]
+            if isinstance(last, types.ModuleType) and self._is_users_module(last):
+                for key in taken:
+                    if key in vars(last):
+                        self._read.add(key)
+                        self._bind("global", vars(last), key, vars(last)[key])
+                        self._waiting.append(vars(last)[key])
+
+    def _is_users_module(self, module: types.ModuleType) -> bool:
+        file = getattr(module, "__file__", None)
+        if file is None:  # a folder without a file of its own, or one that was made by hand
+            file = next(iter(getattr(module, "__path__", ())), None)
+        if file is not None:
+            return not self._is_library(file)
+        spec = getattr(module, "__spec__", None)
+        is_frozen = getattr(spec, "origin", None) in ("frozen", "built-in")
+        return not is_frozen and module.__name__ not in sys.builtin_module_names
+
     def _visit_items(self, items: Any) -> None:
         if isinstance(items, tuple):
             self._waiting += items[:_MOST_ITEMS]
             return
-        self.found.append(Binding("length", items, None, len(items)))
+        is_short_dict = isinstance(items, dict) and len(items) <= _MOST_ITEMS
+        kind, value = ("keys", (*items,)) if is_short_dict else ("length", len(items))
+        self.found.append(Binding(kind, items, None, value))
         if len(items) <= _MOST_ITEMS:
             for key, value in items.items() if isinstance(items, dict) else enumerate(items):
                 self._bind("item", items, key, value)
@@ -270,6 +333,8 @@ class _Walk:
         if isinstance(owner, type):
             held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
             return {name for name, value in held if name in self._attributes or _is_special(name, value)}
+        if not self._is_users(type(owner)):
+            return self._attributes & {*(_own(owner) or ()), *_slots(type(owner))}
         held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
         return self._attributes.intersection(chain.from_iterable(held_by))
 
@@ -334,6 +399,20 @@ def _package_folder(f: Any) -> str:
     if file is None or not hasattr(module, "__path__") or errors.is_foreign(file):
         return ""
     return join(dirname(file), "")
+
+
+def _own(value: Any) -> dict[str, Any] | None:
+    """Return the attributes of an object itself; None if it has none, or raises."""
+    try:
+        return vars(value)
+    except Exception:  # of whatever kind its own code raises
+        return None
+
+
+def _slots(kind: type) -> frozenset[str]:
+    """Return the attributes that instances of a class written in Python hold in slots."""
+    slots = chain.from_iterable([vars(base).get("__slots__", ()) for base in kind.__mro__])
+    return frozenset(slot for slot in slots if isinstance(slot, str))
 
 
 def _content(cell: types.CellType) -> Any:

@@ -205,6 +205,8 @@ def _take_items(source: _Source, leaves: dict[int, str], name: str, items: dict[
 def _take_fields(source: _Source, leaves: dict[int, str], name: str, instance: Any) -> None:
     """Generate code that flattens a dataclass."""
     branches, static = tree.fields_of(type(instance))
+    if shadowed := tree.shadowable(type(instance)):
+        source.lines.append(f"if not {source.bind(shadowed)}.isdisjoint({name}.__dict__): return missed")
     for field in static:
         _compare(source, f"{name}.{field}", Static(getattr(instance, field)))
     for field in branches:

@@ -6,14 +6,17 @@ backwards, lands on it. The values that were computed are the result of this cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import gc
+import types
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tape import errors, tree
-from tape.conversion.foreign import complaint
+from tape.conversion.foreign import ARITHMETIC, complaint
 from tape.core.node import Handle, Node, plain
 from tape.kernels.eager import avoided
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
@@ -25,6 +28,10 @@ from tape.system.collector import collector_paused
 from tape.transforms.loops import rolling
 
 _PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
+
+
+COPIED = (np.ndarray, set, bytearray, deque)
+"""Results that are the same in every call, of which each gets a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +184,7 @@ def record(
             if made_on is not None and made_on.level < outside.level:
                 outside.refuse(out)
             out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
-        outputs.append(out.id if isinstance(out, Handle) else Constant(out))
+        outputs.append(out.id if isinstance(out, Handle) else _constant(out, name))
         if ints and not isinstance(out, (Handle, *_PLAIN)):
             raise IntRead(frozenset(ints))  # there may be one in it
     nodes = trace.release()
@@ -198,6 +205,38 @@ def record(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
         trace.ints_guarded, trace.reads_layout,
     )  # fmt: skip
+
+
+def _constant(out: Any, name: str) -> Constant:
+    """Return a leaf of the result that is the same in every call; raise if it cannot be."""
+    if type(out) in _PLAIN or out is None:
+        return Constant(out)
+    what = ""
+    if isinstance(out, Iterator):
+        what = "is used up when it is read"
+    elif any(isinstance(part, Handle) for part in _reached(out)):
+        what = "holds traced values"
+    if what:
+        raise errors.UnsupportedError(
+            f"{name} returned an object of class {type(out).__qualname__}, which {what}: it would be the "
+            "same one in every call. Return a dict, a list, a tuple or a dataclass"
+        )
+    return Constant(out)
+
+
+_MOST_REACHED = 4096
+_NO_HOLDERS = (type, types.ModuleType, types.FunctionType, types.CodeType, np.ndarray, np.generic, str, bytes)
+
+
+def _reached(thing: Any) -> Iterator[Any]:
+    """Return the objects that an object refers to, directly or through others, up to some number."""
+    seen, waiting = {id(thing)}, [thing]
+    while waiting and len(seen) < _MOST_REACHED:
+        for part in gc.get_referents(waiting.pop()):
+            if id(part) not in seen and not isinstance(part, _NO_HOLDERS):
+                seen.add(id(part))
+                waiting.append(part)
+                yield part
 
 
 def _with_loops(
@@ -223,7 +262,15 @@ def is_dynamic(leaf: Any) -> bool:
     """Return whether a leaf of the arguments is dynamic: traced, and another number in every call."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind in "biufc"
-    return isinstance(leaf, (float, complex)) and type(leaf) is not Proxy
+    kind = type(leaf)
+    return kind is float or kind is complex or (isinstance(leaf, (float, complex)) and _is_a_number(kind))
+
+
+def _is_a_number(kind: type) -> bool:
+    """Return whether instances of a subclass of float or complex count as these: with the same arithmetic."""
+    base = float if issubclass(kind, float) else complex
+    same = all(getattr(kind, name) is vars(base)[name] for name in ARITHMETIC if name in vars(base))
+    return same and kind is not Proxy
 
 
 def native(leaf: Any) -> Any:
