@@ -61,6 +61,7 @@ _FOREIGN = (
         for name in ("contextlib", "copy", "fractions", "functools", "pickle", "random", "statistics")
     ),
     "<frozen ",  # starts `python -m tape`
+    "<tape ",  # code that is made here
 )
 
 
@@ -280,9 +281,10 @@ def warn(message: str, category: type[Warning]) -> None:
 
 def describe(operand: Any) -> str:
     """Describe an operand in a few characters: ``float32[3, 4]`` for arrays, the value for scalars."""
-    if hasattr(operand, "dtype") and hasattr(operand, "shape"):
+    try:
         return f"{operand.dtype}{list(operand.shape)}"
-    text = repr(operand)
+    except Exception:  # what it raises for a name that it does not have, which may be anything
+        text = repr(operand)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 

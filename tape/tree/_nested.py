@@ -301,8 +301,13 @@ def _make_maker(kind: type, names: tuple[str, ...]) -> Callable[..., Any]:
 def _register(optree: Any, kind: type) -> None:
     """Register the fields of a dataclass as branches, once."""
     branches, static = fields_of(kind)
-
     names = (*branches, *static)
+    for name in names:
+        if isinstance(getattr_static(kind, name, None), property):
+            raise errors.UnsupportedError(
+                f"the field {name!r} of {kind.__qualname__} is a property, whose setter would run again for "
+                "each tree that is put together. Make the property another name for a field"
+            )
     make = _make_maker(kind, names)
 
     shadowed = shadowable(kind)

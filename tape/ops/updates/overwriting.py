@@ -53,6 +53,8 @@ def _as_mask(name: str, mask: Any, a: Any) -> Any:
 
 
 def _check_safe(name: str, a: Any, values: Any) -> None:
+    if not hasattr(values, "dtype"):  # NumPy converts a list to what it writes to
+        return
     to, given = np.result_type(a), np.result_type(values)
     if np.ndim(values) and not np.can_cast(given, to, "safe"):
         raise DTypeError(

@@ -52,7 +52,7 @@ class _Source:
     def function(self, head: str) -> Callable[..., Any]:
         """Compile the source, and return the function."""
         body = "\n    ".join(self.lines)
-        exec(f"def shortcut({head}):\n    {body}\n", self.names)
+        exec(compile(f"def shortcut({head}):\n    {body}\n", "<tape shortcut>", "exec"), self.names)
         return self.names["shortcut"]
 
 

@@ -183,6 +183,11 @@ class Traced(Var):
                 f"a traced value in a compiled function has no {name!r}. Write it with what tape.ops has, or "
                 "return the value and do it outside"
             )
+        if hasattr(float, name) and not name.startswith("_"):
+            raise errors.MissingAttributeError(
+                f"a traced value in a compiled function has no {name!r}. Compute with NumPy's functions, or "
+                "call it outside"
+            )
         raise AttributeError(f"a traced value has no {name!r}")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
