@@ -79,7 +79,7 @@ def search(search_file):
         ("program calls back into Python", "programs.html#callbacks-why"),
         ("callback explain", "programs.html"),
         ("train with Trace", "layers.html#how-to-train-with-a-trace"),
-        ("train with a Trace", "layers.html#how-to-train-with-a-trace"),
+        ("train with a Trace", "training.html#train-with-a-trace"),
         ("fit callback", "training.html#callbacks-of-fit"),
         ("callbacks", "training.html#callbacks-of-fit"),
         ("gradient clipping", "layers.html#gradient-clipping"),
