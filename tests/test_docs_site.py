@@ -120,7 +120,7 @@ def test_the_stepper_shows_the_lines_of_its_page(site):
     (file,) = data["sources"]["files"]
     assert file["name"] == "loss.py"
     text = (ROOT / "docs" / "the-tape.md").read_text()
-    assert all(f">>> {line.rstrip()}\n" in text for _, line in file["lines"])
+    assert all(f">>> {line}\n" in text for _, line in file["lines"])
     assert "loss = np.sum((prediction - y) ** 2)" in dict(file["lines"]).values()
 
 
