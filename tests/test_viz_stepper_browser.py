@@ -3,6 +3,7 @@
 playwright's own download of a browser is not needed: whichever Chromium is on the path is taken.
 """
 
+import linecache
 import re
 import shutil
 from types import SimpleNamespace
@@ -245,6 +246,42 @@ def test_source_lines_follow_the_steps(show):
     assert "chosen" in row(page, 0).classes
 
 
+def test_source_lines_are_shown_without_their_common_indentation(show, monkeypatch):
+    code = "if x:\n" + "    0\n" * 8 + "    if x:\n        y = (x * 2) * 3\n" + "    0\n" * 4
+    monkeypatch.setitem(linecache.cache, "deep.py", (len(code), None, code.splitlines(True), "deep.py"))
+    scope = {"x": (trace := tape.Trace(sites=True)).param(1.0)}
+    exec(compile(code, "deep.py", "exec"), scope)
+    page = show(trace, root=scope["y"])
+    to(page, 2)
+    texts = [page.inner_text(f".line:has(.number:text-is('{line}')) code") for line in (9, 10, 11)]
+    assert [text.rstrip() for text in texts] == ["0", "if x:", "    y = (x * 2) * 3"]
+    assert page.inner_text(".line.now mark") == "x * 2"
+
+
+def test_the_source_scrolls_sideways_for_what_is_marked_alone(show):
+    trace = tape.Trace(sites=True)
+    x = trace.param(1.0)
+    y = np.sin(x) + 1.0000000000000000000000000000000000000000000001 * np.cos(x) * 10.0000000000000000001
+    page = show(trace, root=y)
+
+    def scrolled():
+        return page.evaluate("document.getElementById('source').scrollLeft")
+
+    def right(name):
+        return page.evaluate(f"document.querySelector('{name}').getBoundingClientRect().right")
+
+    to(page, 2)
+    assert page.inner_text(".line.now mark") == "np.sin(x)"
+    assert scrolled() == 0
+    to(page, 3)
+    assert page.inner_text(".line.now mark") == "np.cos(x)"
+    assert scrolled() > 0
+    assert right(".line.now mark") <= right("#source")
+    for fixed in (".file", ".line.now .gutter"):
+        left = page.locator(fixed).bounding_box()["x"]
+        assert left == pytest.approx(page.locator("#source").bounding_box()["x"], abs=2)
+
+
 def test_without_places_the_page_says_how_to_get_them(show):
     page = show(product()[0])
     assert "tape.Trace(sites=True)" in page.inner_text("#source")
@@ -312,6 +349,25 @@ def test_light_and_dark(show):
     page.keyboard.press("t")
     assert ground(page) == dark
     assert ground(show(product()[0], scheme="light")) == light
+
+
+def test_a_page_around_it_may_say_light_or_dark(show):
+    page = show(product()[0], scheme="light")
+    page.keyboard.press("ArrowRight")
+    for theme in ("dark", "light"):
+        page.evaluate(f"window.postMessage({{ theme: '{theme}' }}, '*')")  # without a frame its own parent
+        wait_until(page, f"document.documentElement.dataset.theme === '{theme}'")
+    page.evaluate("window.postMessage({ theme: 'pink' }, '*'); window.postMessage(null, '*')")
+    page.wait_for_timeout(50)
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert position(page) == 1
+
+
+def test_the_title_of_the_panel_is_whole(show):
+    page = show(product()[0], width=870)
+    page.keyboard.press("ArrowRight")
+    title = page.locator("#detail .pane-title h2")
+    assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
 
 
 def test_rows_can_be_zoomed(show):

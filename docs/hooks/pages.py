@@ -10,7 +10,9 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
+import linecache
 import os
 import posixpath
 import re
@@ -40,13 +42,16 @@ DRAWN = (
     "kalman", "heat_source", "newton", "diamond", "gaussian", "spiral", "matrix_factorisation",
 )  # fmt: skip
 """Examples that take few seconds."""
+SHARED = ROOT / "examples" / "_common.py"
+"""What examples import from next to them."""
 
 
 def on_config(config: Any) -> Any:
     """Add pages of other folders to the navigation."""
     for section in config.nav:
         if "Examples" in section:
-            section["Examples"] += [{path.stem: f"examples/{path.stem}.md"} for path in _examples()]
+            pages = [*_examples(), SHARED]
+            section["Examples"] += [{path.stem: f"examples/{path.stem}.md"} for path in pages]
         if "Inside" in section:
             section["Inside"] += [{PROJECT[name]: _page_of(name)} for name in PROJECT if _page_of(name)]
     return config
@@ -63,7 +68,7 @@ def on_files(files: Files, config: Any) -> Files:
         if place and place != "index.md":
             add(place, _turned(_text(source), source, place))
     pictures = _pictures()
-    for path in _examples():
+    for path in [*_examples(), SHARED]:
         add(f"examples/{path.stem}.md", _example_page(path, f"{path.stem}.png" in pictures))
     for name, content in pictures.items():
         add(f"pictures/{name}", content)
@@ -174,17 +179,31 @@ def _examples() -> list[Path]:
 
 
 def _example_page(path: Path, is_drawn: bool) -> str:
-    source = path.read_text(encoding="utf-8")
-    title, _, text = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
+    title, text, code = _described(path)
     text = re.sub(r"(?m)^    (.*)$", r"`\1`  ", text)
     picture = f"![The picture that {path.name} draws](../pictures/{path.stem}.png)" if is_drawn else ""
-    code = f'```python title="examples/{path.name}"\n{source}```'
-    return "\n\n".join([f"# {path.stem}", title, text, picture, code]) + "\n"
+    listing = f'```python title="examples/{path.name}"\n{code}```'
+    is_sharing = re.search(r"^from _common import", code, re.MULTILINE)
+    shared = f"`_common` is [a file next to it]({SHARED.stem}.md)." if is_sharing else ""
+    return "\n\n".join([f"# {path.stem}", title, text, picture, listing, shared]) + "\n"
 
 
 def _gallery() -> str:
-    figures = (f"[![{name}](pictures/{name}.png)](examples/{name}.md)" for name in DRAWN)
-    return "\n".join(['<div class="gallery" markdown>', "", *(f"{figure}\n" for figure in figures), "</div>"])
+    return "\n".join(['<div class="gallery" markdown>', "", *map(_figure, DRAWN), "</div>"])
+
+
+def _figure(name: str) -> str:
+    title, _, _ = _described(ROOT / "examples" / f"{name}.py")
+    return f"[![{name}](pictures/{name}.png)](examples/{name}.md)\n[{name}](examples/{name}.md): {title}\n"
+
+
+def _described(path: Path) -> tuple[str, str, str]:
+    """Return the first sentence of an example's docstring, the rest of it, and the code after it."""
+    source = path.read_text(encoding="utf-8")
+    module = ast.parse(source)
+    title, _, text = (ast.get_docstring(module) or "").partition("\n\n")
+    code = "".join(source.splitlines(keepends=True)[module.body[0].end_lineno :])
+    return title.replace("*", "\\*"), text, code.lstrip("\n")
 
 
 # ---- pictures --------------------------------------------------------------------------------------------
@@ -215,18 +234,26 @@ def _tape_pictures() -> dict[str, str | bytes]:
     import tape
     from tape import viz
 
-    trace = tape.Trace(name="loss", sites=True)
-    x, y = trace.input(np.array([0.0, 1.0, 2.0]), name="x"), np.array([0.1, 0.7, 0.9])
-    slope, offset = trace.param(0.5, name="slope"), trace.param(0.1, name="offset")
-    prediction = tape.named(np.tanh(slope * x + offset), "prediction")
-    loss = np.sum((prediction - y) ** 2)
+    recorded = _first_session("docs/the-tape.md", "loss.py")
+    trace, loss, slope = recorded["tr"], recorded["loss"], recorded["slope"]
     trace.backward(loss)
     twice = tape.Trace(name="diamond")
     a = twice.param(1.2, name="a")
     product = np.sin(a) * a**2
     twice.backward(product)
     return {
-        "stepper.html": str(viz.html(trace, root=loss, tangents={slope: 1.0, offset: 0.0})),
+        "stepper.html": str(viz.html(trace, root=loss, tangents={slope: 1.0})),
         "arc.svg": str(viz.arc(trace)),
         "passes.svg": str(viz.animate(twice)),
     }
+
+
+def _first_session(page: str, filename: str) -> dict[str, Any]:
+    """Return the variables that the first session of a page makes; its lines are known under a file name."""
+    session = _text(page).partition("```python\n")[2].partition("```")[0]
+    examples = doctest.DocTestParser().get_examples(session)
+    code = "".join(example.source for example in examples if not example.want)
+    linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+    variables: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, filename, "exec"), variables)
+    return variables

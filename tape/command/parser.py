@@ -84,7 +84,8 @@ def parser_of(command: Command) -> Parser:
 
 def overview() -> str:
     """Return the text of ``tape --help``."""
-    lines = [f"  {command.name:<12}  {command.summary}" for command in COMMANDS]
+    width = max(len(command.name) for command in COMMANDS)
+    lines = [f"  {command.name:<{width}}  {command.summary}" for command in COMMANDS]
     return _OVERVIEW.format(subcommands="\n".join(lines))
 
 

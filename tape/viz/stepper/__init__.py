@@ -97,6 +97,11 @@ def html(
     TraceMismatchError, SeedError, DTypeError
         If ``root`` or ``tangents`` do not fit the trace.
 
+    Notes
+    -----
+    Colours are light or dark as the reader's system is. A page that shows this one in a frame may choose:
+    ``frame.contentWindow.postMessage({theme: "dark"}, "*")``.
+
     Examples
     --------
     >>> import numpy as np, tape

@@ -69,7 +69,7 @@ def _lines(filename: str, recording: set[int], most: int) -> list[tuple[int, str
     known = linecache.getlines(filename)
     around = _AROUND if len(recording) * (2 * _AROUND + 1) <= most else 0
     wanted = sorted({line + k for line in recording for k in range(-around, around + 1)})
-    return [(line, _clean(known[line - 1])) for line in wanted if 0 < line <= len(known)][:most]
+    return [(line, _clean(known[line - 1].rstrip())) for line in wanted if 0 < line <= len(known)][:most]
 
 
 def _clean(text: str) -> str:

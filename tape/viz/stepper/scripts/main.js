@@ -64,14 +64,23 @@ function recall() {
 
 const help = document.getElementById("help");
 
-function toggleTheme() {
-  const root = document.documentElement;
-  const isDark = root.dataset.theme
-    ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
   arcs.readColours();
   update();
 }
+
+function toggleTheme() {
+  const { theme } = document.documentElement.dataset;
+  const isDark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  setTheme(isDark ? "light" : "dark");
+}
+
+// A page that shows this one in a frame may say which of the two it is itself.
+window.addEventListener("message", ({ source: sender, data: message }) => {
+  const theme = message?.theme;
+  if (sender === window.parent && ["light", "dark"].includes(theme)) setTheme(theme);
+});
 
 function zoomBy(change) {
   list.zoomBy(change);

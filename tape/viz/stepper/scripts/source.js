@@ -1,9 +1,11 @@
-// The source lines that recorded the tape, by file; the line of the step, and the expression in it, stand out.
+// The source lines that recorded the tape, by file, without the indentation that neighbours share; the line of the
+// step, and the expression in it, stand out.
 
 const source = (() => {
   const pane = document.getElementById("source");
   const { places, files, of } = data.sources;
-  const lines = new Map();  // by file and line: the element, its text, and the nodes recorded there
+  const MARGIN = 12;
+  const lines = new Map();  // by file and line: its elements, its text, and how much indentation that is without
   let marked = null;
 
   const compact = (n) => n.toLocaleString("en", { notation: "compact" });
@@ -25,26 +27,49 @@ const source = (() => {
       if (!recorded.has(name)) recorded.set(name, []);
       recorded.get(name).push(i);
     }
+    const listing = element("div", { class: "listing" });  // as wide as the longest line
     files.forEach((file, f) => {
-      pane.append(element("h3", { class: "file", title: file.path }, file.name));
-      if (!file.lines.length) pane.append(element("p", { class: "hint" }, "Its lines are not to be had."));
-      let previous = null;
-      for (const [line, content] of file.lines) {
-        if (previous !== null && line > previous + 1) pane.append(element("div", { class: "gap" }, "⋯"));
-        previous = line;
-        const ids = recorded.get(key(f, line)) || [];
-        const code = element("code", {}, content || " ");
-        const made = element("div", { class: ids.length ? "line recorded" : "line" },
-          element("span", { class: "number" }, String(line)),
-          element("span", { class: "uses" }, ids.length > 1 ? `×${compact(ids.length)}` : ""), code);
-        if (ids.length) {
-          made.title = `${thousands(ids.length)} node${ids.length > 1 ? "s" : ""} recorded here`;
-          made.addEventListener("click", () => chooseNext(ids));
+      listing.append(element("h3", { class: "file", title: file.path }, file.name));
+      if (!file.lines.length) listing.append(element("p", { class: "hint" }, "Its lines are not to be had."));
+      neighbours(file.lines).forEach((group, k) => {
+        if (k) listing.append(element("div", { class: "gap" }, "⋯"));
+        const indent = indentation(group);
+        for (const [line, content] of group) {
+          listing.append(row(f, line, content.slice(indent), indent, recorded.get(key(f, line)) || []));
         }
-        lines.set(key(f, line), { made, code, content, ids });
-        pane.append(made);
-      }
+      });
     });
+    const longest = (name) => Math.max(0, ...[...listing.querySelectorAll(name)].map((e) => e.textContent.length));
+    for (const name of ["number", "uses"]) listing.style.setProperty(`--${name}`, `${longest(`.${name}`)}ch`);
+    pane.append(listing);
+  }
+
+  // Runs of lines that follow each other in the file.
+  function neighbours(all) {
+    const groups = [];
+    all.forEach(([line, content], k) => {
+      if (!k || line > all[k - 1][0] + 1) groups.push([]);
+      groups.at(-1).push([line, content]);
+    });
+    return groups;
+  }
+
+  function indentation(group) {
+    const filled = group.map(([, content]) => content).filter((content) => content.trim());
+    return filled.length ? Math.min(...filled.map((content) => content.search(/\S/))) : 0;
+  }
+
+  function row(f, line, content, indent, ids) {
+    const code = element("code", {}, content || " ");
+    const made = element("div", { class: ids.length ? "line recorded" : "line" },
+      element("span", { class: "gutter" }, element("span", { class: "number" }, String(line)),
+        element("span", { class: "uses" }, ids.length > 1 ? `×${compact(ids.length)}` : "")), code);
+    if (ids.length) {
+      made.title = `${thousands(ids.length)} node${ids.length > 1 ? "s" : ""} recorded here`;
+      made.addEventListener("click", () => chooseNext(ids));
+    }
+    lines.set(key(f, line), { made, code, content, indent });
+    return made;
   }
 
   // Of the nodes of a line the one after the chosen one, and after the last the first.
@@ -68,18 +93,30 @@ const source = (() => {
     const line = lines.get(key(file, number));
     if (!line) return;
     line.made.classList.add("now");
-    if (begin >= 0 && end <= line.content.length) {
-      line.code.replaceChildren(line.content.slice(0, begin),
-        element("mark", {}, line.content.slice(begin, end)), line.content.slice(end));
+    const [from, to] = [begin - line.indent, end - line.indent];
+    if (from >= 0 && to <= line.content.length) {
+      line.code.replaceChildren(line.content.slice(0, from),
+        element("mark", {}, line.content.slice(from, to)), line.content.slice(to));
     }
     marked = line;
+    show(line);
+  }
+
+  // Sideways by as few characters as it takes to see the expression, or its beginning if it is too long.
+  function show(line) {
     const expression = line.code.querySelector("mark");
-    const left = expression ? expression.offsetLeft : 0;
-    pane.scrollLeft = left < 0.7 * pane.clientWidth ? 0 : left - 120;
+    pane.scrollLeft = expression ? hidden(line.code, expression) : 0;
     const top = line.made.offsetTop - pane.offsetTop;
     if (top < pane.scrollTop + 30 || top > pane.scrollTop + pane.clientHeight - 50) {
       pane.scrollTop = top - pane.clientHeight / 2;
     }
+  }
+
+  function hidden(code, expression) {
+    const before = expression.offsetLeft - code.offsetLeft;
+    const beyond = expression.offsetLeft + expression.offsetWidth + MARGIN - pane.clientWidth;
+    const character = expression.getBoundingClientRect().width / expression.textContent.length;
+    return Math.max(0, Math.min(before, Math.ceil(beyond / character) * character));
   }
 
   build();
