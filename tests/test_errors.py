@@ -565,5 +565,5 @@ def test_fields_that_are_properties_are_refused():
         x: float
 
     Scaled.x = property(lambda self: self._x, lambda self, x: setattr(self, "_x", 2 * x))
-    with pytest.raises(errors.UnsupportedError, match="'x' of .*Scaled is a property"):
+    with pytest.raises(errors.UnsupportedError, match=r"'x' of .*Scaled is a property"):
         tape.grad(lambda p: p.x**2)(Scaled(1.0))
