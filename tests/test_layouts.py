@@ -34,7 +34,16 @@ def sums_of_part(x):
     return total
 
 
+def branches(x):
+    y = x * 1.0
+    y.ravel()[0] = 9  # a view, or a copy
+    if np.sum(x) > 0:
+        return y * 2
+    return y.reshape(-1) - 1
+
+
 FUNCTIONS = {
+    "branches": branches,
     "ravel K": lambda x: x.ravel("K"),
     "ravel K of a transposed one": lambda x: (x.T * 1).ravel("K"),
     "flatten A": lambda x: (x * 2).flatten("A"),
@@ -62,8 +71,8 @@ def test_calls_in_any_order_do_what_plain_ones_do(name):
     for order in permutations(LAYOUTS, 3):
         compiled = tape.compile(f)
         for key in (*order, *order):
-            x = LAYOUTS[key]
-            np.testing.assert_array_equal(compiled(x), f(x), err_msg=f"{key} of {order}")
+            for x in (LAYOUTS[key], -LAYOUTS[key]):
+                np.testing.assert_array_equal(compiled(x), f(x), err_msg=f"{key} of {order}")
 
 
 @pytest.mark.parametrize("name", ["write to what is no argument", "no write"])

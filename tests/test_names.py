@@ -624,3 +624,10 @@ def test_whatever_way_a_value_is_reached_it_is_that_of_the_call(way):
         np.testing.assert_array_equal(compiled(X), after)
         np.testing.assert_array_equal(slope(X), tape.grad(lambda x: np.sum(f(x)))(X))
     assert compiled.programs  # and it is no plain Python
+
+
+def test_names_behind_many_others_are_found():
+    """An import whose name has a number of more than a byte."""
+    names = "\n".join(f"    x = x + m.a{k}" for k in range(300))
+    module = namespace(f"def f(x, m):\n{names}\n    from settings_under_test import LR\n    return x * LR")
+    assert names_in(module.f.__code__).imports == ((0, "settings_under_test", ("LR",)),)

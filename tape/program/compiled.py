@@ -498,7 +498,8 @@ class Compiled:
     ) -> Any:
         """Return the result for arguments that lie in memory like this for the first time.
 
-        The call is recorded, and the recording compared with the path that begins like it.
+        The call is recorded, and the recording compared with that of the path for C order. With several paths
+        such calls run as plain Python.
         """
         ints = known.form.ints
         try:
@@ -509,10 +510,10 @@ class Compiled:
         except (NotReady, IntRead, errors.TapeError):
             return self._f(*args, **kwargs)
         outcomes = tuple(guard.outcome for guard in recorded.guards)
-        path = next((path for path in known.paths if path.outcomes == outcomes), None)
-        if path is not None and known.layouts is not None:
-            is_same = len(known.paths) == 1 and are_same(program.ir, path.program.ir)
-            known.layouts[layout] = is_same
+        path = known.paths[0]
+        is_same = outcomes == path.outcomes and are_same(program.ir, path.program.ir)
+        if known.layouts is not None:
+            known.layouts[layout] = is_same and len(known.paths) == 1
         return Results(recorded).restore(recorded.values())
 
     def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:

@@ -67,7 +67,7 @@ def names_in(code: CodeType) -> Names:
     stored: set[str] = set()
     catches = matches = False
     imports: list[tuple[int, str, tuple[str, ...]]] = []
-    instructions = list(dis.get_instructions(code))
+    instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
     for k, (instruction, following) in enumerate(zip(instructions, [*instructions[1:], None], strict=True)):
         opname, name = instruction.opname, instruction.argval
         catches = catches or opname in _CATCHES

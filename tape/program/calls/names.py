@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import types
 from collections import ChainMap, UserDict, UserList, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import resolve_name
@@ -244,7 +244,7 @@ class _Walk:
         else:
             if type(value).__module__.partition(".")[0] == "tape":  # a transform holds the user's functions
                 self._waiting += [part for part in _attributes_of(value) if callable(part)]
-            self._waiting.append(getattr(value, "__wrapped__", None) if callable(value) else None)
+            self._waiting.append((_own(value) or {}).get("__wrapped__"))  # of functools.lru_cache, say
             if type(_own(value)) is dict or _slots(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
 
@@ -252,8 +252,12 @@ class _Walk:
         code = function.__code__
         cells = [(cell, _content(cell)) for cell in function.__closure__ or ()]
         if self._is_library(code.co_filename):
-            parts = [function.__dict__.get("__wrapped__"), *function.__dict__.get("registry", {}).values()]
-            self._waiting += [part for part in (*parts, *[value for _, value in cells]) if callable(part)]
+            parts = [function.__dict__.get("__wrapped__"), *[value for _, value in cells]]
+            if isinstance(
+                by_type := function.__dict__.get("registry"), Mapping
+            ):  # of functools.singledispatch
+                parts += by_type.values()
+            self._waiting += [part for part in parts if callable(part)]
             return
         self._owners.append(function)
         self._bind("attribute", function, "__code__", code)

@@ -184,7 +184,7 @@ def record(
             if made_on is not None and made_on.level < outside.level:
                 outside.refuse(out)
             out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
-        outputs.append(out.id if isinstance(out, Handle) else _constant(out, name))
+        outputs.append(out.id if isinstance(out, Handle) else _constant(out, trace))
         if ints and not isinstance(out, (Handle, *_PLAIN)):
             raise IntRead(frozenset(ints))  # there may be one in it
     nodes = trace.release()
@@ -207,21 +207,27 @@ def record(
     )  # fmt: skip
 
 
-def _constant(out: Any, name: str) -> Constant:
+def _constant(out: Any, trace: Recorder) -> Constant:
     """Return a leaf of the result that is the same in every call; raise if it cannot be."""
     if type(out) in _PLAIN or out is None:
         return Constant(out)
     what = ""
     if isinstance(out, Iterator):
         what = "is used up when it is read"
-    elif any(isinstance(part, Handle) for part in _reached(out)):
+    elif any(isinstance(part, Handle) and _is_inside(part, trace) for part in _reached(out)):
         what = "holds traced values"
     if what:
         raise errors.UnsupportedError(
-            f"{name} returned an object of class {type(out).__qualname__}, which {what}: it would be the "
-            "same one in every call. Return a dict, a list, a tuple or a dataclass"
+            f"{trace.name} returned an object of class {type(out).__qualname__}, which {what}: it would be "
+            "the same one in every call. Return a dict, a list, a tuple or a dataclass"
         )
     return Constant(out)
+
+
+def _is_inside(var: Handle, trace: Recorder) -> bool:
+    """Return whether a Var is of a recording, or of a trace within it, which may be gone."""
+    made_on: Any = var.trace_ref()
+    return made_on is None or made_on.level >= trace.level
 
 
 _MOST_REACHED = 4096
