@@ -252,11 +252,9 @@ class _Walk:
         code = function.__code__
         cells = [(cell, _content(cell)) for cell in function.__closure__ or ()]
         if self._is_library(code.co_filename):
+            by_type = function.__dict__.get("registry")  # of functools.singledispatch
             parts = [function.__dict__.get("__wrapped__"), *[value for _, value in cells]]
-            if isinstance(
-                by_type := function.__dict__.get("registry"), Mapping
-            ):  # of functools.singledispatch
-                parts += by_type.values()
+            parts += by_type.values() if isinstance(by_type, Mapping) else ()
             self._waiting += [part for part in parts if callable(part)]
             return
         self._owners.append(function)
