@@ -52,6 +52,8 @@ def _converted(thing: Any) -> np.ndarray:
         array = np.asarray(thing)
     except ValueError as error:
         raise errors.ShapeError(f"an operand is no regular array: {error}") from error
+    except errors.TapeError:  # of a Var within it
+        raise
     except Exception as error:  # whatever an object raises that is asked whether it is an array
         raise errors.DTypeError(f"an operand is {errors.describe(thing)}, which is no array") from error
     is_read_anew = isinstance(thing, (list, tuple, range, np.generic, Number)) or not array.size

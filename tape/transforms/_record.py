@@ -396,6 +396,8 @@ class Recording:
             except ValueError as error:
                 name = tree.names(structure, f"argument {position} of {self.name}")[k]
                 raise errors.ShapeError(f"{name} is not a regular array: {error}") from error
+            except errors.TapeError:  # of a Var within it
+                raise
             except Exception as error:  # whatever an object raises that is asked whether it is an array
                 name = tree.names(structure, f"argument {position} of {self.name}")[k]
                 raise errors.DTypeError(f"{name} is {errors.describe(leaf)}, which is no array") from error
