@@ -277,7 +277,7 @@ def test_only_what_is_made_to_be_looked_at_is_not_drawn_from():
         "tape/program/ir/costs.py", "tape/program/report/profile.py", "tape/testing/_checks.py",
     ):  # fmt: skip
         assert path in modules
-    for path in ("tape/inspect/costs.py", "tape/inspect/listing/_words.py", "tape/viz/arc.py"):
+    for path in ("tape/inspect/costs.py", "tape/inspect/words.py", "tape/viz/arc.py"):
         assert (ROOT / path).exists()
         assert path not in modules
         assert list(_modules(ROOT, [path])) == [path]

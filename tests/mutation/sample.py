@@ -12,6 +12,7 @@ __all__ = ["at", "draw", "is_compiled"]
 
 _SHOWN = (
     "tape/command", "tape/inspect/costs.py", "tape/inspect/listing", "tape/inspect/profiling.py",
+    "tape/inspect/shown.py", "tape/inspect/words.py",
     "tape/support", "tape/system/progress.py", "tape/viz",
 )  # fmt: skip
 """What is only made to be looked at: mutants are drawn from it only if it is named.
