@@ -74,7 +74,7 @@ class Binding:
         """Return whether the name is bound to the same object, or to an equal number or string."""
         try:
             found = _LOOKUPS[self.kind][1](self.owner, self.key)
-        except (LookupError, AttributeError, ValueError):
+        except (LookupError, AttributeError, ValueError, RuntimeError):  # another thread may be at it
             return False
         if found is self.value:
             return True

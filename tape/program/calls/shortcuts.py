@@ -314,7 +314,7 @@ def _check_names(source: _Source, names: Bindings) -> None:
         source.lines = [
             "try:",
             f"    if not ({' and '.join(conditions)}): return missed",
-            "except (LookupError, AttributeError, ValueError): return missed",
+            "except (LookupError, AttributeError, ValueError, RuntimeError): return missed",
             *source.lines,
         ]
 
