@@ -104,6 +104,31 @@ def test_programs_by_themselves_refuse_other_layouts(tmp_path):
             one(LAYOUTS["F"])
 
 
+def test_memory_maps_lie_in_memory_as_arrays_do(tmp_path):
+    compiled = tape.compile(writes_to_a_raveled_one)
+    compiled(LAYOUTS["C"])
+    x = np.memmap(tmp_path / "x", float, "w+", shape=(2, 3), order="F")
+    x[:] = LAYOUTS["C"]
+    np.testing.assert_array_equal(compiled(x), writes_to_a_raveled_one(LAYOUTS["F"]))
+    (program,) = compiled.programs.values()
+    with pytest.raises(errors.UnsupportedError, match="lie in memory"):
+        program(x)
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev", "auto"])
+def test_jacobians_lie_in_memory_alike_in_both_modes_and_in_programs(mode):
+    def written_to(x):
+        slopes = tape.jacobian(lambda v: tape.scan(lambda s, e: (s + e, s * e), 0.5, v)[1], mode=mode)(x)
+        slopes.ravel()[:] += 0.25  # of a view
+        return slopes
+
+    x = np.array([-0.75, 2.0, 0.0])
+    assert tape.jacobian(np.outer, mode=mode)(x, x).flags.c_contiguous
+    compiled = tape.compile(written_to)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x), written_to(x))
+
+
 def test_whether_arguments_share_memory_is_no_part_of_a_program():
     x = np.ones(3)
     compiled = tape.compile(lambda a, b: a * 2 if np.shares_memory(a, b) else a)

@@ -199,3 +199,16 @@ def test_ufuncs_without_a_rule_are_known():
     ufuncs = {name for name in original.__all__ if isinstance(getattr(original, name), np.ufunc)}
     lacking = {name for name in ufuncs if counterpart(getattr(original, name)) is None}
     assert lacking == set(RARE.split())
+
+
+@pytest.mark.parametrize(
+    "x", [[1.5, 0.75, np.inf], [-np.inf, 1.0], [-np.inf] * 2, [np.inf] * 2, [np.nan, 1.0]]
+)
+def test_softmax_of_what_is_not_finite_is_scipys(x):
+    x = np.array(x)
+    with np.errstate(invalid="ignore"), tape.Trace() as trace:
+        expected = original.softmax(x)
+        np.testing.assert_allclose(tape.nn.softmax(trace.param(x)).value, expected, rtol=1e-15)
+        compiled = tape.compile(lambda x: tape.scipy.special.softmax(x))
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x), expected, rtol=1e-15)

@@ -32,7 +32,7 @@ def layout_of(leaves: Iterable[Any]) -> Layout | None:
     >>> layout_of([np.ones((2, 3)).T, np.ones(4)[::2]])
     (((1, 0), True), ((0,), False))
     """
-    found = tuple([_of_array(leaf) if type(leaf) is np.ndarray else None for leaf in leaves])
+    found = tuple([_of_array(leaf) if isinstance(leaf, np.ndarray) else None for leaf in leaves])
     return None if found.count(None) == len(found) else found
 
 
@@ -45,7 +45,7 @@ def _of_array(array: np.ndarray) -> tuple[tuple[int, ...], bool] | None:
 
 def in_c_order(args: Any) -> Any:
     """Return a tree of arguments with its arrays in C order."""
-    return tree.map(lambda leaf: np.asarray(leaf, order="C") if type(leaf) is np.ndarray else leaf, args)
+    return tree.map(lambda leaf: np.asarray(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf, args)
 
 
 def are_same(ir: IR, other: IR) -> bool:

@@ -310,7 +310,10 @@ def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
     dtypes = [np.result_type(out) for out in recording.outs]
     rows = _swept(recording, outs, dtypes, recording.pull_back)
     return [
-        [parts[k].reshape((*shape_out, *shape_in)) for parts, shape_in in zip(rows, ins, strict=True)]
+        [
+            _in_c_order(parts[k].reshape((*shape_out, *shape_in)))
+            for parts, shape_in in zip(rows, ins, strict=True)
+        ]
         for k, shape_out in enumerate(outs)
     ]
 
@@ -318,7 +321,14 @@ def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
 def _moved_back(part: Any, shape_in: tuple[int, ...], shape_out: tuple[int, ...]) -> Any:
     """Return a block of shape (size of the param, *result's shape) with its axes in order."""
     flat = part.reshape((prod(shape_in), prod(shape_out)))
-    return flat.T.reshape((*shape_out, *shape_in))
+    return _in_c_order(flat.T.reshape((*shape_out, *shape_in)))
+
+
+def _in_c_order(block: Any) -> Any:
+    """Return a block in C order, so that later views of it are the same in both modes and in programs."""
+    if isinstance(block, Handle):
+        return ops.copy(block, "C") if block.shape else block  # type: ignore[attr-defined]
+    return np.asarray(block, order="C")
 
 
 def _swept(

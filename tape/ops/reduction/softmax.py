@@ -74,22 +74,16 @@ def _lower_shift(b: Any, x: Any, axis: Reduced | None) -> Any:
     return b.where(b.elementwise("isfinite", largest), largest, 0)
 
 
-def _lower_shifted(b: Any, x: Any, axis: Reduced | None) -> tuple[Any, Any]:
-    """Return ``x`` minus its largest element (0 where that is infinite), and that element."""
-    shift = _lower_shift(b, x, axis)
-    return x - shift, shift
-
-
 def lower_logsumexp(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    shifted, shift = _lower_shifted(b, x, axis)
-    total = b.fold("sum", b.elementwise("exp", shifted), axis, keepdims=True)
+    shift = _lower_shift(b, x, axis)
+    total = b.fold("sum", b.elementwise("exp", x - shift), axis, keepdims=True)
     out = b.elementwise("log", total) + shift
     kept = [] if axis is None else [n for i, n in enumerate(x.shape) if i not in {a % x.ndim for a in axis}]
     return out if keepdims else b.reshape(out, tuple(kept))
 
 
 def lower_softmax(b: Any, x: Any, axis: Reduced | None) -> Any:
-    weights = b.elementwise("exp", _lower_shifted(b, x, axis)[0])
+    weights = b.elementwise("exp", x - b.fold("max", x, axis, keepdims=True))
     return weights / b.fold("sum", weights, axis, keepdims=True)
 
 
@@ -148,8 +142,8 @@ declare_cost(passes(4, 2), _logsumexp)
 
 
 def softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
-    weights = np.exp(x - _shift(x, axis))
-    with np.errstate(invalid="ignore"):  # NaN is the right answer where every element is -inf
+    with np.errstate(invalid="ignore"):  # NaN is the right answer where all are -inf, or one is inf
+        weights = np.exp(x - np.maximum.reduce(x.real, axis=axis, keepdims=True))
         return weights / np.add.reduce(weights, axis=axis, keepdims=True)
 
 
