@@ -106,9 +106,7 @@ def __getattr__(name: str) -> Any:
         raise errors.MissingAttributeError(f"tape has no {name!r}. {_ELSEWHERE[name]}")
     home = _HOME_OF.get(name, "tape.transforms")
     if not name.startswith("_"):
-        with (
-            collector_paused()
-        ):  # there is no garbage in modules, and looking for it takes a tenth of the time
+        with collector_paused():  # there is no garbage in modules
             for engine in ("tape.ops", "tape.inplace.protocol"):  # which enter operations in the table
                 import_module(engine)
             module = import_module(home)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tape.kernels import loading
+from tape.kernels import making
 
 _CALL = "\n{function}(*{arguments!r})"
 _PREPARED = """
@@ -23,11 +23,11 @@ def only(**units: Sequence[str]) -> None:
         Names of units by group. Of the machine, the first unit is compiled by one process and the others by
         a second one, if there are two cores.
     """
-    loading._HELPER = template(loading._HELPER, **units)
+    making._HELPER = template(making._HELPER, **units)
 
 
 def template(before: str, **units: Sequence[str]) -> str:
-    """Return what `tape.kernels.loading` starts Python with, changed as by `only`."""
+    """Return what `tape.kernels.making` starts Python with, changed as by `only`."""
     assert _CALL in before
     wanted = {group: tuple(names) for group, names in units.items()}
     prepared = (_PREPARED % wanted).replace("{", "{{").replace("}", "}}")

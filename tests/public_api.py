@@ -88,10 +88,12 @@ def _members(name: str) -> dict[str, Any]:
     module = import_module(name)
     if "__all__" in vars(module):
         return {key: getattr(module, key) for key in module.__all__ if not key.startswith("_")}
+    names = sorted({*vars(module), *dir(module)})  # some are imported when they are looked up
     return {
         key: value
-        for key, value in vars(module).items()
-        if not key.startswith("_") and str(getattr(value, "__module__", "")).startswith(name)
+        for key in names
+        if not key.startswith("_")
+        and str(getattr(value := getattr(module, key), "__module__", "")).startswith(name)
     }
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels import fingerprint, loading
+from tape.kernels import fingerprint, loading, making
 from tape.kernels.groups import ALL
-from tape.kernels.loading import received, sent
+from tape.kernels.making import received, sent
 from tape.program.native import compiling, opcodes
 from tape.system import cache
 
@@ -140,7 +140,7 @@ def second_process(monkeypatch, content):
 
     def start(function, parts):
         code = f"import os; os.write(1, {content!r})"
-        return loading.Helper([sys.executable, "-I", "-S", "-c", code], dict(os.environ))
+        return making.Helper([sys.executable, "-I", "-S", "-c", code], dict(os.environ))
 
     monkeypatch.setattr(compiling, "usable_cores", lambda: 2)
     monkeypatch.setattr(compiling, "helper", start)
@@ -173,9 +173,9 @@ def test_a_second_process_that_complains_at_length_does_not_hang(made, monkeypat
         return real("compile_parts", parts)
 
     real = compiling.helper
-    without = loading._HELPER.partition("from tape")[0]
-    monkeypatch.setattr(loading, "_HELPER", without + "sys.stderr.write('import ...\\n' * 100_000)")
-    monkeypatch.setattr(loading, "SECONDS", 60)
+    without = making._HELPER.partition("from tape")[0]
+    monkeypatch.setattr(making, "_HELPER", without + "sys.stderr.write('import ...\\n' * 100_000)")
+    monkeypatch.setattr(making, "SECONDS", 60)
     monkeypatch.setattr(compiling, "usable_cores", lambda: 2)
     monkeypatch.setattr(compiling, "helper", start)
     compiling.compile_groups("machine")
@@ -233,7 +233,7 @@ def test_a_unit_is_compiled_to_code_that_runs():
 END_TO_END = """
     import sys
     import numpy as np
-    from tape.kernels import loading
+    from tape.kernels import loading, making
     from tape.kernels.eager import EAGER, is_avoided, is_loaded
     from tape.kernels.reduce import sum_to_shape
     from tests.few_units import only

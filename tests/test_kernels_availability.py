@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 import tape
 from tape import errors
-from tape.kernels import availability, headers, loading
+from tape.kernels import availability, headers, loading, making
 from tape.kernels.availability import give_up, is_available
 from tape.kernels.cross_entropy import indexed_losses
 from tape.kernels.eager import is_avoided
@@ -57,14 +57,14 @@ def nothing_on_disk(patch):
 
 def no_process(patch):
     nothing_on_disk(patch)
-    patch.setattr(loading, "_python", fail)
+    patch.setattr(making, "_python", fail)
     patch.setenv("TAPE_WAIT", "1")
 
 
 def failing_process(patch):
     """As with a version of numba that calls something else."""
     nothing_on_disk(patch)
-    patch.setattr(loading, "_HELPER", "raise RuntimeError('an unknown symbol')")
+    patch.setattr(making, "_HELPER", "raise RuntimeError('an unknown symbol')")
     patch.setenv("TAPE_WAIT", "1")
 
 

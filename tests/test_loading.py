@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tape.kernels import loading
+from tape.kernels import loading, making
 from tape.kernels.availability import Unavailable
-from tape.kernels.loading import Native, NotReady, packed, received, sent, unpacked
+from tape.kernels.loading import Native, NotReady, packed, unpacked
+from tape.kernels.making import received, sent
 from tape.system import cache
 
 GROUP = "sliding"  # the smallest of all
@@ -47,7 +48,7 @@ class Work:
     def start(self, function, *arguments, environment=None):
         self.started.append(arguments[0])
         code = f"import os, sys, time\nanswer = {str(self.answer)!r}\n{self.script}"
-        process = loading.Helper([sys.executable, "-I", "-S", "-c", code], dict(os.environ))
+        process = making.Helper([sys.executable, "-I", "-S", "-c", code], dict(os.environ))
         self.processes.append(process)
         return process
 
@@ -65,7 +66,7 @@ def work(tmp_path, monkeypatch):
     work = Work(cache.cache_folder(), tmp_path / "answer", objects)
     monkeypatch.delitem(loading._loaded, GROUP, raising=False)
     monkeypatch.setattr(loading, "_maker", None)
-    monkeypatch.setattr(loading, "helper", work.start)
+    monkeypatch.setattr(making, "helper", work.start)
     monkeypatch.setattr(loading.shipped, "read", lambda group: None)
     yield work
     loading._loaded.pop(GROUP, None)
@@ -304,7 +305,7 @@ def test_no_process_can_be_started(work, monkeypatch, reasons):
     def fail(*_, **__):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(loading, "helper", fail)
+    monkeypatch.setattr(making, "helper", fail)
     assert not loading.wait(GROUP)
     assert "no more processes" in reasons[0]
 
@@ -347,7 +348,7 @@ def test_a_forked_process_starts_one_of_its_own(work):
     def claim():
         if loading.find(GROUP) is not None:
             return False
-        time.sleep(2 * loading._POLL)
+        time.sleep(2 * loading.POLL)
         begun = loading.find(GROUP) is None
         go.touch()
         return begun and found_later() and work.started == [GROUP, GROUP]
@@ -395,13 +396,13 @@ def is_alive(pid):
         return False
 
 
-WITHOUT_WORK = loading._HELPER.partition("from tape")[0]
+WITHOUT_WORK = making._HELPER.partition("from tape")[0]
 
 
 def test_a_process_that_hangs_ends_by_itself(monkeypatch):
-    monkeypatch.setattr(loading, "_HELPER", WITHOUT_WORK + "time.sleep(600)")
-    monkeypatch.setattr(loading, "SECONDS", 0.5)
-    with loading.helper("compile_groups", GROUP) as process:
+    monkeypatch.setattr(making, "_HELPER", WITHOUT_WORK + "time.sleep(600)")
+    monkeypatch.setattr(making, "SECONDS", 0.5)
+    with making.helper("compile_groups", GROUP) as process:
         assert "line" in process.complaint()
     assert process.returncode == 1
 
@@ -411,9 +412,9 @@ def test_a_process_that_compiles_ends_with_its_parent():
     """However that ends."""
     code = """
         import time
-        from tape.kernels import loading
-        loading._HELPER = loading._HELPER.partition("from tape")[0] + "time.sleep(600)"
-        with loading.helper("compile_groups", "sliding") as process:
+        from tape.kernels import loading, making
+        making._HELPER = making._HELPER.partition("from tape")[0] + "time.sleep(600)"
+        with making.helper("compile_groups", "sliding") as process:
             print(process.pid, flush=True)
             time.sleep(600)
     """
@@ -433,8 +434,8 @@ def test_the_process_does_not_see_variables_of_numba_that_it_is_not_given(monkey
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     monkeypatch.setenv("ANOTHER", "3")
     printing = "print(sorted(n for n in os.environ if n.startswith(('NUMBA_', 'ANOTHER'))), {arguments!r})"
-    monkeypatch.setattr(loading, "_HELPER", WITHOUT_WORK + printing)
-    with loading.helper("build", "there", environment={"NUMBA_CPU_NAME": "generic"}) as process:
+    monkeypatch.setattr(making, "_HELPER", WITHOUT_WORK + printing)
+    with making.helper("build", "there", environment={"NUMBA_CPU_NAME": "generic"}) as process:
         out = process.stdout.read()
     assert out.decode() == "['ANOTHER', 'NUMBA_CPU_NAME'] ('there',)\n"
 
@@ -442,12 +443,12 @@ def test_the_process_does_not_see_variables_of_numba_that_it_is_not_given(monkey
 @pytest.mark.parametrize("executable", ["", None, "/usr/bin/blender", "/nowhere/python3"])
 def test_where_python_is_embedded_its_own_interpreter_is_found(monkeypatch, tmp_path, executable):
     monkeypatch.setattr(sys, "executable", executable)
-    found = loading._python()
+    found = making._python()
     assert found.name.startswith("python")
     assert Path(sys.exec_prefix) in found.parents
     monkeypatch.setattr(sys, "exec_prefix", str(tmp_path))
     with pytest.raises(OSError, match="tape warm-up"):
-        loading._python()
+        making._python()
 
 
 def test_what_is_sent_is_received_in_order(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from tape import ops
 from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES
-from tape.program.ir.dtypes import OF_ALL_DTYPES
+from tape.program.ir.dtypes import is_of_all_dtypes
 from tests.compiled import alike
 from tests.naive_program import compiled_for
 from tests.op_table import CASES, TWO_OF_EACH, a_third, by_operation
@@ -54,7 +54,7 @@ def callbacks(program):
         if instruction.op == "callback":
             dtypes = [program.ir.instructions[k].dtype for k in instruction.operands]
             name = program.ir.callbacks[instruction.attrs[0]][0].name
-            if {instruction.dtype, *dtypes} <= (NATIVE_DTYPES if name in OF_ALL_DTYPES else ALL_NATIVE):
+            if {instruction.dtype, *dtypes} <= (NATIVE_DTYPES if is_of_all_dtypes(name) else ALL_NATIVE):
                 found.add(name)
     return found - WITHOUT_INSTRUCTIONS
 

@@ -6,7 +6,7 @@ from scipy import special as original
 
 import tape
 from tape import errors
-from tape.ops.special.scipy_ufuncs import counterpart
+from tape.ops.elementwise.scipy_ufuncs import counterpart
 from tape.scipy import special
 
 mpmath = pytest.importorskip("mpmath")

@@ -12,8 +12,8 @@ from scipy import special
 
 import tape
 from tape import errors
+from tape.ops.elementwise.scipy_ufuncs import DECLARED, ufunc_named
 from tape.ops.special.polygammas import BERNOULLI
-from tape.ops.special.scipy_ufuncs import DECLARED, ufunc_named
 from tests.naive_program import compiled_for, program_of
 from tests.op_table.special import CASES
 from tests.oracles import assert_close, assert_same, derivative, difference, jvp, record, vjp

@@ -7,7 +7,7 @@ import pytest
 
 from tape import errors
 from tape.command import main
-from tape.kernels import loading, shipped
+from tape.kernels import loading, making, shipped
 from tape.kernels.availability import Unavailable
 from tape.kernels.fingerprint import sources
 from tape.kernels.groups import ALL
@@ -50,8 +50,8 @@ def few(tmp_path, monkeypatch):
     """Real compilation, of two units."""
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "objects")
     monkeypatch.setattr(warming, "ALL", ("machine", "eager"))
-    small = template(loading._HELPER, machine=["add_store"], eager=["sum_rows d"])
-    monkeypatch.setattr(loading, "_HELPER", small)
+    small = template(making._HELPER, machine=["add_store"], eager=["sum_rows d"])
+    monkeypatch.setattr(making, "_HELPER", small)
     return tmp_path / "objects"
 
 
@@ -85,7 +85,7 @@ def test_a_build_that_fails_leaves_no_index_and_says_why(few, monkeypatch):
     folder = shipped.folder_of(shipped.level())
     folder.mkdir(parents=True)
     (folder / shipped.INDEX).write_text("{}")
-    monkeypatch.setattr(loading, "_HELPER", "raise OSError('the disk is full')")
+    monkeypatch.setattr(making, "_HELPER", "raise OSError('the disk is full')")
     with pytest.raises(errors.UnsupportedError, match="the disk is full"):
         build_kernels([shipped.level()])
     assert not (folder / shipped.INDEX).exists()

@@ -144,7 +144,9 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
             return are_related(*args[:2])
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
-        raise _no_rule(_title(func))
+        function = find(func)
+        if function is None:
+            raise _no_rule(_title(func))
     return _call(function, "", args, kwargs, func)
 
 

@@ -11,7 +11,13 @@ from pathlib import Path
 
 _KERNELS = Path(__file__).parent
 _MACHINE = _KERNELS.parent / "program" / "native"
-_ABOUT_FILES = ("availability", "fingerprint", "loading", "shipped")  # which no kernel has anything of
+_ABOUT_FILES = (
+    "availability",
+    "fingerprint",
+    "loading",
+    "making",
+    "shipped",
+)  # which no kernel has anything of
 
 
 @cache

@@ -5,7 +5,7 @@ one for this processor (`tape.kernels.shipped`), or one in the folder of `tape.s
 one version of the sources, of numba and of Python, and for one kind of processor. It holds object code with
 one symbol a function, which LLVM loads as it is, so that no process that finds one needs numba.
 
-Otherwise `tape.program.native.compiling` makes it in another process, which ends with this one. Meanwhile
+Otherwise another process makes it, which ends with this one (`tape.kernels.making`). Meanwhile
 `find` returns None, and callers compute without machine code; `native` waits, with a message.
 """
 
@@ -14,24 +14,23 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import platform
-import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache as once
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tape.kernels import shipped
 from tape.kernels.availability import Unavailable, give_up, is_available, require
 from tape.kernels.fingerprint import fingerprint
 from tape.system import cache
 from tape.system.collector import collector_paused
+
+if TYPE_CHECKING:
+    from tape.kernels.making import Maker
 
 MACHINE = "machine"
 """The group that every program needs."""
@@ -47,9 +46,8 @@ UNREACHED = frozenset(_NUMBA_NAMES.split())
 """Functions that would be called if a kernel raised, which none does. LLVM must know them all the same, or it
 does not resolve other addresses either."""
 
-SECONDS = 600
-"""After which a process that compiles is killed."""
-_POLL = 0.1  # seconds between looks for code that is being made, by any process
+POLL = 0.1
+"""Seconds between looks for code that is being made, by any process."""
 _NOTED = 0.5  # seconds of waiting after which a message says so
 _METH_FASTCALL = 0x80
 
@@ -128,7 +126,7 @@ _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a process forked while a thread loads would wait for it for ever
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _loaded: dict[str, Native] = {}
-_maker: _Maker | None = None
+_maker: Maker | None = None
 _waits: ContextVar[bool] = ContextVar("waits", default=True)
 
 
@@ -171,7 +169,9 @@ def _objects(group: str) -> dict[str, tuple[str, bytes]] | None:
     found = _on_disk(group)
     if found is None:
         if _maker is None or _maker.is_of_another_process():
-            _maker = _Maker(group)
+            from tape.kernels.making import Maker  # which takes long to import
+
+            _maker = Maker(group)
         found = _maker.objects(group)
     return found
 
@@ -253,7 +253,7 @@ def _waited_for(group: str) -> Native:
                 flush=True,
             )
             is_noted = True
-        time.sleep(_POLL / 2)
+        time.sleep(POLL / 2)
     return found
 
 
@@ -272,161 +272,7 @@ def file_of(group: str) -> str | None:
     return None if made_of is None else f"{group}-{made_of}.bin"
 
 
-# ---- another process ---------------------------------------------------------------------------------
-
-_HELPER = """
-import faulthandler, os, sys, threading, time
-
-def end_with(parent):
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
-
-sys.path[:] = {path!r}
-faulthandler.dump_traceback_later({limit}, exit=True)
-if hasattr(os, "getppid"):
-    threading.Thread(target=end_with, args=({parent},), daemon=True).start()
-
-from tape.program.native.compiling import {function}
-
-{function}(*{arguments!r})
-"""
-
-
-class Helper(subprocess.Popen[bytes]):
-    """Another Python: what it prints is read from its output, what it complains of is `complaint`.
-
-    Complaints are read all the time: it would stop for ever once a pipe is full, as it soon is where Python
-    is told to list its imports.
-    """
-
-    def __init__(self, command: Sequence[str | Path], environment: dict[str, str]) -> None:
-        super().__init__(
-            command, env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        self._last: deque[bytes] = deque(maxlen=1)
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-
-    def _listen(self) -> None:
-        assert self.stderr is not None
-        with self.stderr, suppress(OSError, ValueError):
-            self._last.extend(line for line in self.stderr if line.strip())
-
-    def complaint(self) -> str:
-        """Wait until it has ended; return the last line that it has complained of, or its exit status."""
-        assert self.stdout is not None
-        with self.stdout:
-            self.stdout.read()
-        self.wait()
-        self._listener.join(1.0)
-        return self._last[0].decode(errors="replace").strip() if self._last else f"status {self.returncode}"
-
-
-def helper(function: str, *arguments: Any, environment: dict[str, str] | None = None) -> Helper:
-    """Start another Python that runs a function of `tape.program.native.compiling`.
-
-    It ends with this process, however that ends, and after `SECONDS`.
-
-    Parameters
-    ----------
-    function : str
-        Its name.
-    *arguments
-        Literals.
-    environment : dict, optional
-        Variables beside those of this process.
-
-    Raises
-    ------
-    OSError
-        If none can be started.
-    """
-    code = _HELPER.format(
-        path=sys.path, limit=SECONDS, parent=os.getpid(), function=function, arguments=arguments
-    )
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    return Helper([_python(), "-c", code], {**kept, **(environment or {})})
-
-
-def _python() -> Path:
-    """Return the interpreter, also where Python is embedded in a program that does something else."""
-    candidates = [Path(sys.executable or "")]
-    version = ".".join(platform.python_version_tuple()[:2])
-    candidates += [Path(sys.exec_prefix) / "bin" / f"python{version}", Path(sys.exec_prefix) / "python.exe"]
-    for python in candidates:
-        if python.name.startswith("python") and python.exists():
-            return python
-    raise OSError("there is no Python beside this program to compile with: run `python -m tape warm-up` once")
-
-
-class _Maker:
-    """Another process, which compiles all groups, one after the other.
-
-    Parameters
-    ----------
-    first : str
-        The group that is needed first.
-    """
-
-    def __init__(self, first: str) -> None:
-        self._owner = os.getpid()
-        self._looked: dict[str, float] = {}
-        self._made: dict[str, dict[str, tuple[str, bytes]]] = {}
-        self._failure: str | None = None
-        self._process = helper("compile_groups", first)
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        try:
-            for group, objects in received(self._process.stdout):
-                self._made[group] = objects
-            self._failure = self._process.complaint()
-        except Exception as error:  # it may have printed anything
-            self._process.kill()
-            self._process.complaint()
-            self._failure = f"{type(error).__name__}: {error}"
-
-    def is_of_another_process(self) -> bool:
-        """Return whether this process has been forked from the one that reads what is made."""
-        return self._owner != os.getpid()
-
-    def is_due(self, group: str) -> bool:
-        """Return whether it is time to look for a group again."""
-        now = time.monotonic()
-        if group not in self._made and self._failure is None and now < self._looked.get(group, 0.0) + _POLL:
-            return False
-        self._looked[group] = now
-        return True
-
-    def objects(self, group: str) -> dict[str, tuple[str, bytes]] | None:
-        """Return the code of a group; None if it is not there yet."""
-        failure = self._failure
-        found = self._made.get(group)
-        if found is None and failure is not None:
-            raise OSError(failure)
-        return found
-
-
 # ---- files -------------------------------------------------------------------------------------------
-
-
-def sent(stream: Any, name: str, objects: dict[str, tuple[str, bytes]]) -> None:
-    """Write code to a stream, with a name."""
-    content = packed(objects)
-    stream.write(json.dumps([name, len(content)]).encode() + b"\n" + content)
-    stream.flush()
-
-
-def received(stream: Any) -> Iterator[tuple[str, dict[str, tuple[str, bytes]]]]:
-    """Read what `sent` has written, until the stream ends or holds something else."""
-    for line in stream:
-        name, size = json.loads(line)
-        objects = unpacked(stream.read(size))
-        if objects is None:
-            return
-        yield name, objects
 
 
 def packed(objects: dict[str, tuple[str, bytes]]) -> bytes:

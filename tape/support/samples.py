@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.table import OPERATIONS
 from tape.inspect.samples import SAMPLES, declare_samples
 from tape.ops import special
-from tape.ops.special.scipy_ufuncs import DECLARED
+from tape.ops.elementwise.scipy_ufuncs import DECLARED
 
 
 def arguments(rows: int = 3, columns: int = 4) -> dict[str, Any]:

@@ -14,11 +14,11 @@ import numpy as np
 from tape.core.operands import as_operand, composed
 from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
+from tape.ops.elementwise.bodies import number, smooth
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.elementary import exp, sigmoid, tanh
 from tape.ops.elementwise.elementary import softplus as plain_softplus
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
-from tape.ops.nn.bodies import number, smooth
 from tape.ops.nn.losses import reals
 from tape.ops.reduction.softmax import softmax
 from tape.ops.special.losses import logit as plain_logit

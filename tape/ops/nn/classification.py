@@ -13,8 +13,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
 from tape.inspect.costs import declare_cost, free
+from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.selection import where
-from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, reals, reduced
 from tape.ops.reduction.cross_entropy import softmax_cross_entropy
 from tape.ops.reduction.primitives import sum_along

@@ -12,10 +12,10 @@ import numpy as np
 
 from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
+from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.elementary import relu
 from tape.ops.elementwise.selection import minimum
 from tape.ops.linalg.norms import norm
-from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_fits, check_reduction, numbers, reals, reduced
 from tape.ops.structure.indexing import getitem
 

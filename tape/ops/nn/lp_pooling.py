@@ -8,8 +8,8 @@ from typing import Any
 
 from tape.errors import OptionError
 from tape.ops.elementwise.arithmetic import power
+from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.selection import where
-from tape.ops.nn.bodies import number
 from tape.ops.nn.geometry import image_shape, per_axis
 from tape.ops.nn.losses import reals
 from tape.ops.nn.pooling import Option, avg_pool1d, avg_pool2d, avg_pool3d

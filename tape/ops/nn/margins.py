@@ -12,10 +12,10 @@ import numpy as np
 from tape.core.linear import broadcast_to
 from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
+from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.elementary import relu, softplus, sqrt
 from tape.ops.elementwise.selection import maximum, minimum, where
 from tape.ops.linalg.norms import norm
-from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import (
     Reduction,
     check_reduction,

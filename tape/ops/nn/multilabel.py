@@ -12,9 +12,9 @@ import numpy as np
 from tape.core.node import plain_batch, traced
 from tape.core.operands import composed
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe_all
+from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.elementary import relu, softplus
 from tape.ops.elementwise.selection import where
-from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_fits, check_reduction, like_shaped, reals, reduced
 from tape.ops.reduction.cumulative import cumsum
 from tape.ops.reduction.primitives import mean_along, sum_along

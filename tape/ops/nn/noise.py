@@ -13,8 +13,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, free
+from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.selection import argmax, where
-from tape.ops.nn.bodies import number
 from tape.ops.nn.dropout import checked_mask, checked_probability
 from tape.ops.nn.losses import check_fits, reals
 from tape.ops.reduction.softmax import softmax

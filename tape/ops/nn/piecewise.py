@@ -13,8 +13,8 @@ from tape.core.operands import as_operand
 from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
 from tape.kernels.choices import select
+from tape.ops.elementwise.bodies import linear_in_pieces, number, smooth
 from tape.ops.elementwise.selection import logical_and, where
-from tape.ops.nn.bodies import linear_in_pieces, number, smooth
 from tape.ops.structure.shape import reshape
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from tape.core.operands import composed
 from tape.errors import ShapeError
+from tape.ops.elementwise.bodies import pointwise
 from tape.ops.elementwise.elementary import exp, sigmoid
 from tape.ops.elementwise.selection import maximum
 from tape.ops.nn.activations import logsigmoid
-from tape.ops.nn.bodies import pointwise
 from tape.ops.nn.losses import (
     Reduction,
     check_fits,

@@ -10,10 +10,10 @@ import numpy as np
 
 from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
+from tape.ops.elementwise.bodies import number, smooth
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.elementary import exp, log, square
 from tape.ops.elementwise.selection import maximum, where
-from tape.ops.nn.bodies import number, smooth
 from tape.ops.nn.losses import (
     Reduction,
     check_reduction,

@@ -11,6 +11,7 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import softplus
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.reduction.softmax import log_softmax as _log_softmax
 from tape.ops.reduction.softmax import logsumexp
 from tape.ops.reduction.softmax import softmax as _softmax
@@ -53,7 +54,6 @@ from tape.ops.special.orthogonal import __all__ as _orthogonal
 from tape.ops.special.polygammas import digamma, polygamma, psi
 from tape.ops.special.probabilities import *  # noqa: F403
 from tape.ops.special.probabilities import __all__ as _probabilities
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 from tape.ops.special.several import *  # noqa: F403
 from tape.ops.special.several import __all__ as _several
 from tape.ops.special.spherical import *  # noqa: F403

@@ -6,10 +6,10 @@ from math import pi, sqrt
 from typing import Any
 
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.scipy_ufuncs import Function, component, declare_several, scipy_ufunc
 from tape.ops.elementwise.selection import where
 from tape.ops.special.bessel import i0, j0, k0, y0
 from tape.ops.special.gammas import rgamma
-from tape.ops.special.scipy_ufuncs import Function, component, declare_several, scipy_ufunc
 
 __all__ = [
     "airy",

@@ -10,8 +10,8 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.elementwise.selection import isinf, sign, where
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 __all__ = [
     "i0",

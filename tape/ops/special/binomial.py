@@ -10,9 +10,9 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.rounding import floor
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.elementwise.selection import where
 from tape.ops.special.incomplete import beta_by, beta_density, valid
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 __all__ = ["bdtr", "bdtrc", "bdtri", "bdtrik", "bdtrin", "nbdtrik", "nbdtrin"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from tape.core.elementwise import elementwise
 from tape.errors import UnsupportedError
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.scipy_ufuncs import Function, narrowed, scipy_ufunc
 from tape.ops.special.by_parameters.numbers import Array, in_blocks
-from tape.ops.special.scipy_ufuncs import Function, narrowed, scipy_ufunc
 
 __all__ = ["elliprc", "elliprd", "elliprf", "elliprg", "elliprj"]
 

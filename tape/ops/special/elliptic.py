@@ -14,8 +14,7 @@ from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import cos, sin, sqrt
 from tape.ops.elementwise.rounding import rint
-from tape.ops.special.hypergeometric import hyp2f1
-from tape.ops.special.scipy_ufuncs import (
+from tape.ops.elementwise.scipy_ufuncs import (
     Function,
     component,
     declare_several,
@@ -24,6 +23,7 @@ from tape.ops.special.scipy_ufuncs import (
     scipy_ufunc,
     ufunc_named,
 )
+from tape.ops.special.hypergeometric import hyp2f1
 
 __all__ = ["agm", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import cos, cosh
-from tape.ops.special.scipy_ufuncs import (
+from tape.ops.elementwise.scipy_ufuncs import (
     PREFIX,
     Function,
     declare_several,

@@ -14,9 +14,9 @@ import numpy as np
 from tape.core import batch_rules
 from tape.core.op import Op
 from tape.ops.elementwise.elementary import exp, sin
+from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc, ufunc_named
 from tape.ops.elementwise.selection import isinf, logical_and, sign, where
 from tape.ops.special.losses import xlog1py, xlogy
-from tape.ops.special.scipy_ufuncs import narrowed, scipy_ufunc, ufunc_named
 
 __all__ = [
     "boxcox",

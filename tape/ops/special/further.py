@@ -8,9 +8,15 @@ from typing import Any
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.scipy_ufuncs import (
+    Function,
+    component,
+    declare_several,
+    refuse_derivative,
+    scipy_ufunc,
+)
 from tape.ops.special.airy import struve
 from tape.ops.special.integrals import wofz
-from tape.ops.special.scipy_ufuncs import Function, component, declare_several, refuse_derivative, scipy_ufunc
 
 __all__ = [
     "cosdg", "cotdg", "it2struve0", "log_wright_bessel", "lpmv", "pbdv", "pbvv", "pbwa", "radian", "sindg",

@@ -19,9 +19,9 @@ from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint
+from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
 from tape.ops.elementwise.selection import logical_and, logical_not, logical_or, where
 from tape.ops.special.polygammas import BERNOULLI, psi
-from tape.ops.special.scipy_ufuncs import narrowed, scipy_ufunc
 
 __all__ = [
     "beta",
@@ -186,7 +186,7 @@ binom = scipy_ufunc(
 
 
 def _multigammaln_forward(a: Any, *, d: int) -> Any:
-    from scipy.special import multigammaln  # imported late: see `tape.ops.special.scipy_ufuncs`
+    from scipy.special import multigammaln  # imported late: see `tape.ops.elementwise.scipy_ufuncs`
 
     return narrowed(multigammaln(a, d), (a,))[()]
 

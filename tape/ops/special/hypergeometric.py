@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tape.inspect.samples import declare_samples
-from tape.ops.special.scipy_ufuncs import Function, scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import Function, scipy_ufunc
 
 __all__ = ["hyp0f1", "hyp1f1", "hyp2f1", "hyperu"]
 

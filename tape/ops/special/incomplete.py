@@ -16,12 +16,12 @@ import numpy as np
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp, log, log1p
+from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
 from tape.ops.elementwise.selection import isnan, logical_and, logical_or, where
 from tape.ops.special.by_parameters import bell, by_beta_parameters, by_gamma_parameter
 from tape.ops.special.gammas import betaln, gammaln
 from tape.ops.special.losses import xlog1py, xlogy
 from tape.ops.special.polygammas import polygamma, psi
-from tape.ops.special.scipy_ufuncs import narrowed, scipy_ufunc
 
 __all__ = [
     "betainc",

@@ -7,10 +7,10 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import cos, cosh, exp, log, sin, sinh
+from tape.ops.elementwise.scipy_ufuncs import Function, component, declare_several, scipy_ufunc
 from tape.ops.elementwise.selection import where
 from tape.ops.special.hypergeometric import hyp0f1, hyp2f1
 from tape.ops.special.normal import erf
-from tape.ops.special.scipy_ufuncs import Function, component, declare_several, scipy_ufunc
 from tape.ops.special.windows import sinc
 from tape.ops.special.zetas import riemann_slope
 

@@ -8,10 +8,10 @@ from typing import Any
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.rounding import floor
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.special.incomplete import beta_by, beta_density, gamma_by_parameter, gamma_density
 from tape.ops.special.normal import ndtri
 from tape.ops.special.probabilities import chi_by_v, chi_density, f_by_m, f_by_n, f_by_x
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 from tape.ops.special.student import student_by_df, student_density
 
 __all__ = [

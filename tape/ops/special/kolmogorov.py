@@ -16,10 +16,10 @@ import numpy as np
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.scipy_ufuncs import Function, narrowed, scipy_ufunc
 from tape.ops.elementwise.selection import isnan, where
 from tape.ops.special.by_parameters import bell
 from tape.ops.special.by_parameters.numbers import in_blocks
-from tape.ops.special.scipy_ufuncs import Function, narrowed, scipy_ufunc
 
 __all__ = ["kolmogi", "kolmogorov", "smirnov", "smirnovi", "tklmbda"]
 

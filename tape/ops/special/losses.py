@@ -14,8 +14,8 @@ import numpy as np
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import hypot
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.elementwise.selection import logical_and, maximum, minimum, where
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 __all__ = [
     "entr",

@@ -17,6 +17,14 @@ import numpy as np
 
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.scipy_ufuncs import (
+    DECLARED,
+    Function,
+    in_float64,
+    narrowed,
+    scipy_ufunc,
+    ufunc_named,
+)
 from tape.ops.elementwise.selection import minimum, where
 from tape.ops.special.by_parameters.mixtures import (
     beta_density_mixture,
@@ -26,7 +34,6 @@ from tape.ops.special.by_parameters.mixtures import (
     student_mean,
 )
 from tape.ops.special.incomplete import valid
-from tape.ops.special.scipy_ufuncs import DECLARED, Function, in_float64, narrowed, scipy_ufunc, ufunc_named
 
 __all__ = [
     "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn",

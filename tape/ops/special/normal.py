@@ -11,8 +11,8 @@ from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.scipy_ufuncs import PREFIX, narrowed, scipy_ufunc, ufunc_named
 from tape.ops.elementwise.selection import logical_and, where
-from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, scipy_ufunc, ufunc_named
 
 __all__ = [
     "dawsn",

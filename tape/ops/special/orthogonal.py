@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.scipy_ufuncs import Function, scipy_ufunc
 from tape.ops.elementwise.selection import where
 from tape.ops.special.gammas import binom
-from tape.ops.special.scipy_ufuncs import Function, scipy_ufunc
 
 __all__ = [
     "eval_chebyc",

@@ -10,7 +10,7 @@ import numpy as np
 
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
-from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
 
 declare_samples(
     "scipy.special.digamma(x)",
@@ -28,7 +28,7 @@ digamma = psi = scipy_ufunc(
 
 
 def _forward(n: Any, x: Any) -> Any:
-    from scipy import special  # imported late: see `tape.ops.special.scipy_ufuncs`
+    from scipy import special  # imported late: see `tape.ops.elementwise.scipy_ufuncs`
 
     if not np.iscomplexobj(x):
         return narrowed(special.polygamma(n, x)[()], (x,))

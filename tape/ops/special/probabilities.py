@@ -9,8 +9,8 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.rounding import floor
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.special.incomplete import beta_by, beta_density, gamma_by_parameter, gamma_density, valid
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 __all__ = [
     "chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc",

@@ -17,11 +17,7 @@ from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import exp, sqrt
 from tape.ops.elementwise.rounding import floor
-from tape.ops.elementwise.selection import logical_and, sign, where
-from tape.ops.special.airy import airy
-from tape.ops.special.bessel import i0, j0, k0, y0
-from tape.ops.special.by_parameters.numbers import FALL, in_blocks, nodes
-from tape.ops.special.scipy_ufuncs import (
+from tape.ops.elementwise.scipy_ufuncs import (
     Function,
     component,
     declare_several,
@@ -30,6 +26,10 @@ from tape.ops.special.scipy_ufuncs import (
     scipy_ufunc,
     ufunc_named,
 )
+from tape.ops.elementwise.selection import logical_and, sign, where
+from tape.ops.special.airy import airy
+from tape.ops.special.bessel import i0, j0, k0, y0
+from tape.ops.special.by_parameters.numbers import FALL, in_blocks, nodes
 
 __all__ = [
     "airye", "besselpoly", "it2i0k0", "it2j0y0", "itairy", "kelvin", "modfresnelm", "modfresnelp",

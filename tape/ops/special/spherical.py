@@ -7,8 +7,7 @@ from typing import Any
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
-from tape.ops.elementwise.selection import where
-from tape.ops.special.scipy_ufuncs import (
+from tape.ops.elementwise.scipy_ufuncs import (
     PREFIX,
     Function,
     declare_several,
@@ -17,6 +16,7 @@ from tape.ops.special.scipy_ufuncs import (
     scipy_ufunc,
     ufunc_named,
 )
+from tape.ops.elementwise.selection import where
 
 __all__ = ["lambertw", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from tape.core.elementwise import elementwise
 from tape.ops.elementwise.elementary import exp, log, log1p
+from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
 from tape.ops.elementwise.selection import isinf, where
 from tape.ops.special.by_parameters import bell, by_degrees_of_freedom
 from tape.ops.special.gammas import gammaln
 from tape.ops.special.incomplete import Operation, valid
 from tape.ops.special.polygammas import polygamma, psi
-from tape.ops.special.scipy_ufuncs import narrowed, scipy_ufunc
 
 __all__ = ["stdtr", "stdtrit"]
 

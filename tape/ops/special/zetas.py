@@ -10,10 +10,10 @@ from typing import Any
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log, sin
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
 from tape.ops.elementwise.selection import where
 from tape.ops.special.gammas import gamma
 from tape.ops.special.polygammas import BERNOULLI, psi
-from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 declare_samples("tape.ops.special.zeta(2 + x, 1.5 + v)")
 

@@ -6,7 +6,7 @@ complex number is no absolute value; with other dtypes such an operation becomes
 
 from __future__ import annotations
 
-from tape.ops.special.scipy_ufuncs import COMPONENTS, DECLARED
+from tape.ops.elementwise.scipy_ufuncs import COMPONENTS, DECLARED
 from tape.program.native.ufuncs import UFUNCS
 
 _ARRAYS = """
@@ -28,14 +28,23 @@ _MATRICES = """
     right_singular_vectors, sign of slogdet, singular_values, slogdet, solve,
     solve_triangular, svd, svdvals, vanishing
 """
-OF_ALL_DTYPES = frozenset(
+_OF_ALL_DTYPES = frozenset(
     [
         *UFUNCS,
-        *DECLARED,
-        *COMPONENTS,
         *_ARRAYS.split(),
         *_ELEMENTS.split(),
         *[" ".join(name.split()) for name in _MATRICES.split(",")],
     ]
 )
-"""Their names. A ufunc takes what NumPy has a loop for."""
+
+
+def is_of_all_dtypes(name: str) -> bool:
+    """Whether the operation of this name is one of them. A ufunc takes what NumPy or SciPy has a loop for.
+
+    Examples
+    --------
+    >>> from tape.program.ir.dtypes import is_of_all_dtypes
+    >>> is_of_all_dtypes("sin"), is_of_all_dtypes("gelu")
+    (True, False)
+    """
+    return name in _OF_ALL_DTYPES or name in DECLARED or name in COMPONENTS

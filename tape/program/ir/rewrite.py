@@ -20,7 +20,7 @@ from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
-from tape.program.ir.dtypes import OF_ALL_DTYPES
+from tape.program.ir.dtypes import is_of_all_dtypes
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
 from tape.program.ir.prune import prune
@@ -186,7 +186,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
         elif type(operand) is not float and not _is_of_all_rules(operand):
             is_special = True
         operands.append(operand)
-    is_native = is_native and not (is_special and (builder.as_numpy or op.name not in OF_ALL_DTYPES))
+    is_native = is_native and not (is_special and (builder.as_numpy or not is_of_all_dtypes(op.name)))
     if is_native:
         assert op.lower is not None
         if is_known:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from tape import errors
-from tape.ops.special.scipy_ufuncs import PREFIX
+from tape.ops.elementwise.scipy_ufuncs import PREFIX
 from tape.program.ir import costs, rules
 from tape.program.ir.costs import Cost
 from tape.program.ir.instructions import Instruction

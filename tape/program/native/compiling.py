@@ -51,18 +51,8 @@ from tape.kernels.compiled import (
 from tape.kernels.compiled._jit import FEATURES, OPTIONS, PROCESSOR
 from tape.kernels.fingerprint import sources
 from tape.kernels.groups import ALL
-from tape.kernels.loading import (
-    C_FUNCTIONS,
-    MACHINE,
-    SECONDS,
-    UNREACHED,
-    file_of,
-    helper,
-    packed,
-    received,
-    sent,
-    unpacked,
-)
+from tape.kernels.loading import C_FUNCTIONS, MACHINE, UNREACHED, file_of, packed, unpacked
+from tape.kernels.making import SECONDS, helper, received, sent
 from tape.kernels.registry import GROUPS
 from tape.kernels.ufuncs import UFUNC_GROUPS
 from tape.program.native import machine

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.ops.special.scipy_ufuncs import PREFIX, ufunc_named
+from tape.ops.elementwise.scipy_ufuncs import PREFIX, ufunc_named
 
 Shape = tuple[int, ...]
 Core = tuple[str, ...]

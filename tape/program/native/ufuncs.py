@@ -16,8 +16,8 @@ import numpy as np
 from tape.kernels.availability import Unavailable
 from tape.kernels.loading import NotReady, native, without_waiting
 from tape.kernels.ufuncs import PLAIN, UFUNC_GROUPS
-from tape.ops.nn.bodies import Arrays
-from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, narrowed, ufunc_named
+from tape.ops.elementwise.bodies import Arrays
+from tape.ops.elementwise.scipy_ufuncs import PREFIX, narrowed, ufunc_named
 
 _UFUNCS = """
     absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
@@ -28,6 +28,20 @@ _UFUNCS = """
     nextafter not_equal power rad2deg radians reciprocal remainder right_shift rint sign signbit sin
     sinh spacing sqrt square subtract tan tanh trunc
 """
+_SPECIAL = """
+    agm bei beip ber berp beta betaln binom boxcox boxcox1p cbrt chdtr chdtrc chdtri chdtriv cosdg cosm1
+    cotdg dawsn ellipe ellipeinc ellipk ellipkinc ellipkm1 elliprc entr erf erfc erfcinv erfcx erfi
+    erfinv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite eval_hermitenorm eval_laguerre
+    eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_legendre exp1 exp10 exp2 expi expit expm1 expn
+    exprel gamma gammainc gammaincc gammainccinv gammaincinv gammaln gammasgn hankel1 hankel1e hankel2
+    hankel2e huber hyp0f1 i0 i0e i1 i1e inv_boxcox inv_boxcox1p it2struve0 itmodstruve0 itstruve0 iv ive
+    j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp kl_div kn kolmogi kolmogorov kv kve log1p log_expit
+    log_ndtr loggamma logit modstruve ndtr ndtri ndtri_exp owens_t pdtr pdtrc pdtri pdtrik poch powm1
+    pseudo_huber psi rel_entr rgamma riemann_zeta round sindg smirnov smirnovi spence spherical_in
+    spherical_jn spherical_kn spherical_yn stdtr stdtridf stdtrit struve tandg tklmbda wofz wrightomega
+    xlog1py xlogy y0 y1 yn yv yve zeta zetac
+"""
+"""Those of `scipy.special` that an operation is, of one or two operands and one result."""
 
 _FROM_LOOPS = 1  # where the function is in the table: see numpy/__ufunc_api.h
 _NO_IDENTITY = -1  # PyUFunc_None
@@ -49,7 +63,7 @@ class _Ufuncs(dict[str, Any]):
 UFUNCS = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
 """Elementwise instructions that are a ufunc."""
 UFUNCS.update(dict.fromkeys(_GROUP_OF))
-UFUNCS.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
+UFUNCS.update(dict.fromkeys(PREFIX + name for name in _SPECIAL.split()))
 
 
 @cache

@@ -10,7 +10,8 @@ from tape import errors
 from tape.kernels import shipped
 from tape.kernels.availability import Unavailable, require
 from tape.kernels.groups import ALL
-from tape.kernels.loading import helper, native
+from tape.kernels.loading import native
+from tape.kernels.making import helper
 from tape.system.progress import progress_bar
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from tape.core.operands import composed
-from tape.ops.special.scipy_ufuncs import narrowed
+from tape.ops.elementwise.scipy_ufuncs import narrowed
 from tape.scipy._operands import is_recorded
 
 __all__ = ["for_vars", "in_double"]

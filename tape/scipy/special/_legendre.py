@@ -10,7 +10,7 @@ import numpy as np
 from tape import ops
 from tape.errors import DTypeError, OptionError
 from tape.numpy._conversion import array
-from tape.ops.special.scipy_ufuncs import refuse_derivative
+from tape.ops.elementwise.scipy_ufuncs import refuse_derivative
 from tape.scipy.special._calls import for_vars
 from tape.scipy.special._legendre_operations import (
     associated_by_z,

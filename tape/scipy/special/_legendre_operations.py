@@ -18,7 +18,7 @@ import numpy as np
 from tape import ops
 from tape.core.elementwise import elementwise
 from tape.errors import UnsupportedError
-from tape.ops.special.scipy_ufuncs import narrowed
+from tape.ops.elementwise.scipy_ufuncs import narrowed
 
 __all__ = ["associated_by_z", "harmonic_by_angles", "legendre_by_z", "spherical_by_theta"]
 

@@ -16,7 +16,7 @@ from tape.core.op import Op
 from tape.errors import OptionError, ShapeError, UnsupportedError, describe
 from tape.numpy._conversion import array
 from tape.ops import special
-from tape.ops.special.scipy_ufuncs import narrowed, refuse_derivative
+from tape.ops.elementwise.scipy_ufuncs import narrowed, refuse_derivative
 from tape.scipy.special._calls import in_double
 
 __all__ = ["lmbda", "lqmn", "lqn", "pbdn_seq", "pbdv_seq", "pbvv_seq", "riccati_jn", "riccati_yn"]

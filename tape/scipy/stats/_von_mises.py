@@ -12,7 +12,7 @@ from scipy import stats
 from tape.core.elementwise import elementwise
 from tape.core.node import Handle
 from tape.ops import special
-from tape.ops.special.scipy_ufuncs import refuse_derivative
+from tape.ops.elementwise.scipy_ufuncs import refuse_derivative
 from tape.scipy.stats._distribution import Array, Continuous
 
 

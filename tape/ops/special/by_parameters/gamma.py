@@ -59,7 +59,7 @@ def _gamma_block(n: int, a: Array, x: Array) -> Array:
 
 def _gamma_series(n: int, a: Array, x: Array) -> Array:
     """Return the derivative for small x: ``x^a / Gamma(a + 1)`` times ``sum((-x)^k / k! a / (a + k))``."""
-    from scipy import special  # imported late: see `tape.ops.special.scipy_ufuncs`
+    from scipy import special  # imported late: see `tape.ops.elementwise.scipy_ufuncs`
 
     def cumulant(i: int, j: int) -> Array:
         return (np.log(x) if i == 1 else 0.0) - special.polygamma(i - 1, a + 1)

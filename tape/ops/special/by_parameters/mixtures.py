@@ -31,7 +31,7 @@ def _mixed(
 
     The last operand but one is the mean of the Poisson distribution, half of the noncentrality.
     """
-    from scipy import special  # imported late: see `tape.ops.special.scipy_ufuncs`
+    from scipy import special  # imported late: see `tape.ops.elementwise.scipy_ufuncs`
 
     def block(*given: Array) -> Array:
         is_there = is_valid(*given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ Function = Callable[..., Any]
 
 DECLARED: dict[str, Any] = {}
 """The operations, by the name of SciPy's ufunc."""
-COMPONENTS: list[str] = []
+COMPONENTS: set[str] = set()
 """The operations that are one result of several, by their names."""
 _SEVERAL: dict[str, Function] = {}
 """Functions of several results, each an operation of its own, by the name of SciPy's ufunc."""
@@ -165,12 +166,12 @@ def component(name: str, k: int, result: str, *partials: Function | None) -> Fun
     Examples
     --------
     >>> from tape.ops.elementwise.elementary import cos
-    >>> from tape.ops.special.scipy_ufuncs import component
+    >>> from tape.ops.elementwise.scipy_ufuncs import component
     >>> cosine_integral = component("sici", 1, "ci", lambda d, out, x: d * cos(x) / x)
     >>> round(float(cosine_integral(1.0)), 6)
     0.337404
     """
-    COMPONENTS.append(f"{name}_{result}")
+    COMPONENTS.add(f"{name}_{result}")
     return elementwise(
         lambda *operands: narrowed(ufunc_named(name)(*operands)[k], operands),
         *partials,
@@ -186,7 +187,7 @@ def declare_several(name: str, function: Function) -> None:
     Examples
     --------
     >>> from scipy import special
-    >>> from tape.ops.special.scipy_ufuncs import counterpart
+    >>> from tape.ops.elementwise.scipy_ufuncs import counterpart
     >>> counterpart(special.sici).__name__
     'sici'
     """
@@ -198,7 +199,7 @@ def ufunc_named(name: str) -> np.ufunc:
 
     Examples
     --------
-    >>> from tape.ops.special.scipy_ufuncs import ufunc_named
+    >>> from tape.ops.elementwise.scipy_ufuncs import ufunc_named
     >>> float(ufunc_named("gamma")(5.0))
     24.0
     """
@@ -226,13 +227,14 @@ def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     Examples
     --------
     >>> from scipy import special
-    >>> from tape.ops.special.scipy_ufuncs import counterpart
+    >>> from tape.ops.elementwise.scipy_ufuncs import counterpart
     >>> counterpart(special.gammaln).__name__
     'gammaln'
     """
     global _connected
     if not _connected and "scipy.special" in sys.modules:
         _connected = True
+        import_module("tape.ops.special")
         known = {**DECLARED, **_SEVERAL}
         OPERATIONS.update({ufunc_named(name): function for name, function in known.items()})
     return OPERATIONS.get(ufunc)
@@ -259,7 +261,7 @@ def refuse_derivative(operand: Any, what: str, advice: str) -> None:
     Examples
     --------
     >>> import tape
-    >>> from tape.ops.special.scipy_ufuncs import refuse_derivative
+    >>> from tape.ops.elementwise.scipy_ufuncs import refuse_derivative
     >>> tr = tape.Trace()
     >>> refuse_derivative(tr.input(2.0), "f by its order", "Pass a number")
     """
