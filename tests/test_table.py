@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tape import errors
+from tape.kernels.registry import GROUPS
 from tape.program.ir.builder import Builder, CannotLower
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
@@ -11,7 +12,7 @@ from tape.program.ir.table import BLOCKWISE, ELEMENTWISE, INSTRUCTIONS, SOURCES,
 from tape.program.ir.types import IllTyped
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.runtime import encode
+from tape.program.runtime import encode, plain, plain_kernels
 from tests import naive_program
 from tests.naive_program import program_of
 
@@ -25,8 +26,12 @@ def test_every_instruction_has_an_encoder():
 
 
 def test_every_instruction_has_an_oracle():
-    known = naive_program._OTHERS.keys() | UFUNCS.keys() | GUFUNCS.keys() | SOURCES | {"guard", "callback"}
+    known = plain._OTHERS.keys() | UFUNCS.keys() | GUFUNCS.keys() | SOURCES | {"guard", "callback"}
     assert known == INSTRUCTIONS.keys() - {"copy"}
+    by_encoder = {"products of doubles", "products of singles"}  # which no lower rule asks for
+    assert plain_kernels.KERNELS.keys() == {
+        name for group, kernels in GROUPS.items() if group not in by_encoder for name in kernels
+    }
 
 
 def test_roles_are_disjoint_and_ufuncs_elementwise():

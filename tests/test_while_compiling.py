@@ -8,15 +8,18 @@ import time
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import ndtr
 
 import tape
 from tape import optim
-from tape.kernels import eager, loading
+from tape.kernels import colouring, eager, loading
 from tape.kernels.groups import ALL
 from tape.kernels.loading import NotReady
 from tape.program import sweeps
 from tape.program.native.warming import warm_up
+from tape.sparse.structure import coloured, normal
+from tests import naive_colouring
 from tests.unloaded import unloaded
 
 
@@ -242,6 +245,77 @@ def test_a_forked_process_computes_and_then_finds_the_code(compiling):
     assert os.waitpid(child, 0)[1] == 0
 
 
+# ---- programs without a function to call instead -----------------------------------------------------
+
+
+def test_a_trace_that_is_compiled_runs_eagerly_and_then_as_a_program(compiling):
+    trace = tape.Trace()
+    x = trace.param(np.ones(2))
+    program = within(5, lambda: trace.compile(np.sum(tape.nn.gelu(x))))
+    for arrived in ("machine", "eager", *ALL):
+        compiling.arrive(arrived)
+        for size in (1.0, -2.0):
+            trace.set(x, np.full(2, size))
+            value, (gradient,) = within(5, program.run)
+            np.testing.assert_allclose(value, 2 * size * ndtr(size), rtol=1e-13)
+            density = np.exp(-size * size / 2) / np.sqrt(2 * np.pi)
+            np.testing.assert_allclose(gradient, ndtr(size) + size * density, rtol=1e-12)
+    assert len(program) > 0
+
+
+def test_a_loaded_program_runs_on_numpy_and_then_by_itself(compiling, tmp_path):
+    def f(x, k):
+        out = tape.nn.gelu(x)[k] if np.sum(x) > 0 else x[k]
+        return tape.fori_loop(0, 3, lambda i, y: 0.5 * y + np.linalg.inv(np.diag(x))[i], out)
+
+    compiling.arrive()
+    compiled = tape.compile(f)
+    k, x = np.array([2, -3, 1]), np.arange(1.0, 4.0)
+    expected = compiled(x, k)
+    (made,) = compiled.programs.values()
+    made.save(tmp_path / "f.tape")
+    with unloaded():
+        compiling.missing = set(ALL)
+        program = within(5, lambda: tape.load(tmp_path / "f.tape"))
+        for arrived in ((), ("machine",), ("normal",), ("small",), tuple(ALL)):
+            compiling.missing -= set(arrived)
+            np.testing.assert_allclose(within(5, lambda: program(x, k)), expected, rtol=1e-13)
+            with pytest.raises(tape.errors.UnsupportedError, match="a branch read False"):
+                program(-x, k)
+            with pytest.raises(tape.errors.OutOfBoundsError):
+                program(x, k + 2)
+            with pytest.raises(tape.errors.SingularMatrixError):
+                program(x - 1, k)
+        assert len(program) > 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "recovery"), [("fwd", None), ("rev", None), ("fwd", "direct"), ("fwd", "indirect")]
+)
+def test_a_colouring_goes_on_with_machine_code_that_arrives(compiling, monkeypatch, mode, recovery):
+    pattern = naive_colouring.random_symmetric_pattern(np.random.default_rng(0), 30, 0.2)
+
+    def found():
+        return coloured(normal(csr_array(pattern), is_symmetric=recovery is not None), mode, recovery)
+
+    by_python = found()
+    monkeypatch.setattr(colouring, "_AT_A_TIME", 4)
+    looks = []
+    real = colouring.is_loaded
+
+    def look(group):
+        looks.append(1)
+        if len(looks) == 3:
+            compiling.arrive("colouring")
+        return real(group)
+
+    monkeypatch.setattr(colouring, "is_loaded", look)
+    partly = found()
+    assert real("colouring")
+    for structure in (partly, found()):
+        np.testing.assert_array_equal(structure.colouring.colours, by_python.colouring.colours)
+
+
 # ---- what waits --------------------------------------------------------------------------------------
 
 
@@ -258,15 +332,6 @@ def test_profiling_waits_for_the_program(compiling):
     assert "normal" in str(f.profile(X, repeats=1))
     assert not timer.is_alive()
     assert len(f.programs) == 1
-
-
-def test_compiling_a_trace_waits(compiling):
-    trace = tape.Trace()
-    root = np.sum(tape.nn.gelu(trace.param(np.ones(2))))
-    timer = arriving(compiling)
-    value, _ = trace.compile(root).run()
-    np.testing.assert_allclose(value, 2 * ndtr(1.0))
-    assert not timer.is_alive()
 
 
 def test_a_variable_of_the_environment_makes_a_program_of_the_first_call(compiling, monkeypatch):

@@ -1,14 +1,15 @@
 """Greedy colourings of sparsity patterns, and the substitution that acyclic ones are read by.
 
 Patterns are compressed rows: ``starts`` and ``members``. Graphs are symmetric ones without a diagonal. All
-take vertices in a given order; -1 is no colour yet. The algorithms are those of Gebremedhin, Manne and
-Pothen, "What color is your Jacobian?" (SIAM Review 47, 2005), and of Gebremedhin, Tarafdar, Manne and Pothen,
-"New acyclic and star coloring algorithms" (SIAM J. Sci. Comput. 29, 2007).
+take vertices in a given order; -1 is no colour yet. What a colouring has to remember is in its arrays: it
+begins as Python where machine code is not there yet, and that goes on. The algorithms are those of
+Gebremedhin, Manne and Pothen, "What color is your Jacobian?" (SIAM Review 47, 2005), and of Gebremedhin,
+Tarafdar, Manne and Pothen, "New acyclic and star coloring algorithms" (SIAM J. Sci. Comput. 29, 2007).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from tape.kernels.eager import AVOIDED, COLOURING, is_avoided, is_loaded, machine_code
 from tape.kernels.headers import is_plain
 
-_LARGE = 1 << 14  # elements: it takes Python longer than compiling
+_AT_A_TIME = 256  # vertices that Python colours between looks for machine code
 
 Kernel = Callable[..., Any]
 
@@ -27,7 +28,7 @@ def colour_columns(
 ) -> None:  # fmt: skip
     """Colour columns so that no two of one colour have an element in the same row."""
     arrays = (row_starts, row_members, column_starts, column_members, order, colours)
-    _run(columns_coloured, *arrays, np.full((1, len(colours) + 1), -1), dtype=colours.dtype)
+    _colour(columns_coloured, *arrays, np.full((1, len(colours) + 1), -1))
 
 
 def colour_stars(
@@ -37,8 +38,8 @@ def colour_stars(
 
     ``edges`` numbers the edge to each member, the same from both of its ends.
     """
-    work = np.full((7, max(len(colours) + 1, len(members))), -1)
-    _run(stars_coloured, starts, members, edges, order, colours, work, dtype=colours.dtype)
+    work = np.full((8, max(len(colours) + 1, len(members))), -1)
+    _colour(stars_coloured, starts, members, edges, order, colours, work)
 
 
 def colour_acyclically(
@@ -46,7 +47,8 @@ def colour_acyclically(
 ) -> None:
     """Colour vertices so that neighbours differ, and every cycle has three colours."""
     work = np.full((6, max(len(colours) + 1, len(members))), -1)
-    _run(acyclically_coloured, starts, members, edges, order, colours, work, dtype=colours.dtype)
+    work[5] = np.arange(work.shape[1])
+    _colour(acyclically_coloured, starts, members, edges, order, colours, work)
 
 
 def order_substitution(
@@ -68,13 +70,24 @@ def substitute(sums: np.ndarray, sources: np.ndarray, targets: np.ndarray, value
     _run(substituted, sums, sources, targets, values, dtype=sums.dtype)
 
 
+def _colour(body: Kernel, *arrays: np.ndarray) -> None:
+    """Colour all vertices, by machine code from when it is there."""
+    *graph, order, colours, work = arrays
+    for start in range(0, len(order), _AT_A_TIME):
+        if _is_compiled(arrays):
+            _run(body, *graph, order[start:], colours, work, dtype=order.dtype)
+            return
+        body(*graph, order[start : start + _AT_A_TIME], colours, work)
+
+
 def _run(body: Kernel, *arrays: np.ndarray, dtype: np.dtype[Any]) -> None:
     """Run a body as machine code; as Python where there is none, yet or at all, or none for the dtype."""
-    is_large = sum(array.size for array in arrays) > _LARGE
-    function = None
-    if is_loaded(COLOURING, waits=is_large) and not (AVOIDED and is_avoided()) and all(map(is_plain, arrays)):
-        function = machine_code(body.__name__).get(dtype.char)
+    function = machine_code(body.__name__).get(dtype.char) if _is_compiled(arrays) else None
     (function or body)(*arrays)
+
+
+def _is_compiled(arrays: Sequence[np.ndarray]) -> bool:
+    return is_loaded(COLOURING) and not (AVOIDED and is_avoided()) and all(map(is_plain, arrays))
 
 
 # ---- what is compiled ------------------------------------------------------------------------------
@@ -108,7 +121,7 @@ def stars_coloured(starts, members, edges, order, colours, work):  # type: ignor
     first_edge = work[4]  # and the edge to it
     star = work[5]  # by edge
     hub = work[6]  # by star
-    stars = 0
+    last_star = work[7]  # its number
     for v in order:
         for a in range(starts[v], starts[v + 1]):
             w = members[a]
@@ -152,8 +165,8 @@ def stars_coloured(starts, members, edges, order, colours, work):  # type: ignor
                 star[edges[a]] = star[first_edge[colours[w]]]
                 hub[star[edges[a]]] = v
             else:
-                star[edges[a]] = stars
-                stars += 1
+                last_star[0] += 1
+                star[edges[a]] = last_star[0]
 
 
 def acyclically_coloured(starts, members, edges, order, colours, work):  # type: ignore[no-untyped-def]
@@ -164,9 +177,7 @@ def acyclically_coloured(starts, members, edges, order, colours, work):  # type:
     forbidden, first_for, first_edge = work[0], work[1], work[2]
     visit_for = work[3]  # by tree: the vertex that looked at it last,
     visit_by = work[4]  # and by which neighbour
-    trees = work[5]
-    for k in range(len(members)):
-        trees[k] = k
+    trees = work[5]  # from each edge towards the root of its tree, which begins as its own
     for v in order:
         for a in range(starts[v], starts[v + 1]):
             if colours[members[a]] >= 0:

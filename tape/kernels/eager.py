@@ -47,11 +47,11 @@ def is_avoided() -> bool:
     return _ABSENT in AVOIDED and not is_loaded(EAGER)
 
 
-def is_loaded(group: str, waits: bool = False) -> bool:
-    """Return whether the kernels of a group may be used: load them if they are there, or wait for them."""
+def is_loaded(group: str) -> bool:
+    """Return whether the kernels of a group may be used: load them if they are there."""
     if group in _absent:
         try:
-            code = native(group) if waits or must_wait() else find(group)
+            code = native(group) if must_wait() else find(group)
         except (NotReady, Unavailable):
             return False
         if code is None:

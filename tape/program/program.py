@@ -83,6 +83,7 @@ class Program(Runner):
         arguments: Form | None = None,
         *,
         as_numpy: bool = False,
+        is_patient: bool = False,
     ) -> None:
         nodes = recorded.nodes
         self.notes = recorded.notes
@@ -99,7 +100,7 @@ class Program(Runner):
             # What a checkpoint computes once more takes time, which only less memory is worth.
             once = rewrite(recorded, as_numpy=as_numpy, repeats=False)
             ir = min((once, ir), key=lambda ir: plan(ir, donated).slots[ARENA])
-        super().__init__(ir, leaves, known, donated, name)
+        super().__init__(ir, leaves, known, donated, name, is_patient)
 
     @classmethod
     def of_ir(
@@ -138,7 +139,7 @@ class Program(Runner):
         program.calling = calling
         program.generators = generators
         program.reads_layout = reads_layout
-        Runner.__init__(program, ir, leaves, known, donated, name)
+        Runner.__init__(program, ir, leaves, known, donated, name, is_patient=True)
         return program
 
     def __repr__(self) -> str:
@@ -176,7 +177,8 @@ class Program(Runner):
                 "arguments in C order. Pass np.ascontiguousarray of them, or call the function itself"
             )
         try:
-            out = Program.run(self, leaves)  # not that of a subclass
+            is_ready = self._call is not None or self.is_encoded()
+            out = Program.run(self, leaves) if is_ready else self.run_on_numpy(leaves)  # not of a subclass
         except Rerun as rerun:
             raise self._refusal(str(rerun)) from None
         if isinstance(out, Flip):
@@ -192,7 +194,6 @@ class Program(Runner):
 
     def _refusal(self, op: str) -> errors.TapeError:
         """Return the error for an instruction at which the machine stopped."""
-        self.need_machine()
         if op in REGISTRY and REGISTRY[op].failure:
             return errors.SingularMatrixError(f"{self.name}: {REGISTRY[op].failure}")
         definition = INSTRUCTIONS.get("kernel" if op in REGISTRY else op)

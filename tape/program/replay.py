@@ -55,9 +55,11 @@ class TraceProgram(Program):
         -------
         tuple
             The value of the root, and the list of gradients of `Trace.backward_param_grads`. Leaves of other
-            shapes are run eagerly.
+            shapes are run eagerly, and so are all while machine code is being compiled.
         """
         given = self.present if leaves is None else leaves
+        if self._call is None and not self.is_encoded():
+            return self._eager(*given)
         try:
             out = super().run(given)
         except Rerun:
@@ -103,7 +105,7 @@ def compile_trace(trace: Trace, root: Var) -> TraceProgram:
 
     values = tuple([leaf.value if np.ndim(leaf.value) else leaf.value[()] for leaf in leaves])
     recorded = record(value_and_gradients, values, {}, "value_and_gradients")
-    program = TraceProgram(recorded, name=trace.name or "trace")
+    program = TraceProgram(recorded, name=trace.name or "trace", is_patient=True)
     program._nodes, program._eager = leaves, value_and_gradients  # type: ignore[assignment]
     return program
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from tape.config import num_threads
 from tape.kernels.availability import Unavailable
+from tape.kernels.loading import NotReady, without_waiting
 from tape.program.ir.instructions import IR
 from tape.program.native.functions import prepare
 from tape.program.plan.planner import plan
 from tape.program.runtime.encode import encode
 from tape.program.runtime.slots import Body, slots_of
 from tape.program.runtime.verify import verify
+
+_lock = Lock()
 
 
 class Routine:
@@ -28,6 +33,8 @@ class Routine:
         Dynamic leaves whose memory may be used for results.
     states : dict of int to int
         Of the body of a loop: the inputs that a step may overwrite with an output, by the output.
+    is_patient : bool
+        Whether it is left for later if machine code is still being compiled: see `is_encoded`.
 
     Attributes
     ----------
@@ -36,7 +43,7 @@ class Routine:
     code : numpy.ndarray
         int64: the rows, then the tables.
     rows : int
-        How many rows; none where compiled code cannot run.
+        How many rows; none where compiled code cannot run, or is not there yet.
     origins : list of int
         The instruction of the plan that each row belongs to, the first one if there are several.
     joined : dict of int to list of int
@@ -47,35 +54,67 @@ class Routine:
         The contents of the slot of literals.
     threads : int
         How many threads a row may use.
+
+    Raises
+    ------
+    NotReady
+        In `tape.kernels.loading.without_waiting`, while code is being compiled, if it is not patient.
     """
 
     def __init__(
-        self, ir: IR, donated: frozenset[int] = frozenset(), states: Mapping[int, int] | None = None
+        self,
+        ir: IR,
+        donated: frozenset[int] = frozenset(),
+        states: Mapping[int, int] | None = None,
+        is_patient: bool = False,
     ) -> None:
         self.ir = ir
         self.plan = plan(ir, donated, states or {})
-        loops = {id: step.attrs[0] for id, step in enumerate(self.plan.instructions) if step.op == "loop"}
-        self.bodies = [Routine(loop.planned, states=loop.overwritten) for loop in loops.values()]
-        self._encode(list(loops))
+        self._loops = {
+            id: step.attrs[0] for id, step in enumerate(self.plan.instructions) if step.op == "loop"
+        }
+        self.bodies = [
+            Routine(loop.planned, states=loop.overwritten, is_patient=is_patient)
+            for loop in self._loops.values()
+        ]
+        self.code, self.rows, self.origins = np.zeros(0, np.int64), 0, []
+        self.joined: dict[int, list[int]] = {}
+        self._call: Any = None
+        self._is_due = True
+        if not is_patient:
+            self.encode()
+        else:
+            self.is_encoded()
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self.threads = num_threads()
 
     def __len__(self) -> int:
         return self.rows
 
-    def _encode(self, loops: list[int]) -> None:
-        """Encode and verify."""
-        self.code, self.rows, self.origins = np.zeros(0, np.int64), 0, []
-        self.joined: dict[int, list[int]] = {}
-        self._call: Any = None
+    def is_encoded(self) -> bool:
+        """Return whether the machine can run it, as it can once its code is there; do not wait for it."""
+        if self._is_due:
+            with without_waiting(), suppress(NotReady):
+                self.encode()
+        return self._call is not None
+
+    def encode(self) -> None:
+        """Encode and verify, where compiled code can run; wait as `tape.kernels.loading.native` does."""
+        for body in self.bodies:
+            if body._is_due:
+                body.encode()
         try:
             call = prepare().as_python("call")
-            encoded = encode(self.plan, {id: body.plan for id, body in zip(loops, self.bodies, strict=True)})
+            plans = {id: body.plan for id, body in zip(self._loops, self.bodies, strict=True)}
+            encoded = encode(self.plan, plans)
         except Unavailable:
+            self._is_due = False
             return
-        self.code, self.rows, self.origins = encoded.code, encoded.rows, encoded.origins
-        self.joined = encoded.joined
         callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
         bodies = [Body.of(body.plan) for body in self.bodies]
-        verify(self.code, self.rows, slots_of(self.plan), callbacks, bodies)
-        self._call = call
+        verify(encoded.code, encoded.rows, slots_of(self.plan), callbacks, bodies)
+        with _lock:
+            if self._is_due:  # else another thread has just done this, and may be running it
+                self.code, self.rows, self.origins = encoded.code, encoded.rows, encoded.origins
+                self.joined = encoded.joined
+                self._call, self._is_due = call, False

@@ -74,6 +74,8 @@ class Runner(Routine):
         Dynamic leaves whose memory may be used for results.
     name : str
         Name of the function.
+    is_patient : bool
+        As for `Routine`.
     """
 
     def __init__(
@@ -83,8 +85,9 @@ class Runner(Routine):
         known: list[Constant | None],
         donated: frozenset[int],
         name: str,
+        is_patient: bool = False,
     ) -> None:
-        super().__init__(ir, donated)
+        super().__init__(ir, donated, is_patient=is_patient)
         self.name = name
         self.leaves = leaves
         self.known = known
@@ -94,7 +97,9 @@ class Runner(Routine):
         self._pool: list[Workspace] = []
 
     def need_machine(self) -> None:
-        """Raise UnsupportedError where compiled code cannot run."""
+        """Wait for machine code; raise UnsupportedError where it cannot run."""
+        if self._is_due:
+            self.encode()
         if self._call is None:
             raise errors.UnsupportedError(
                 f"{self.name}: compiled code cannot run here, as a warning has said, and a program "
@@ -187,6 +192,18 @@ class Runner(Routine):
                 self._pool.append(workspace)
                 return flip
         return self._collected(workspace, leaves)
+
+    def run_on_numpy(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
+        """Do what `run` does, slowly and without machine code; results may round otherwise."""
+        from tape.program.runtime import plain
+
+        if self.donated:
+            leaves = unshared(leaves, self.donated, self.name, self._held)  # for its errors
+        outputs = plain.run(self.ir, leaves)
+        if isinstance(outputs, Flip):
+            return outputs
+        computed = iter([out if out.ndim else out[()] for out in outputs])
+        return [next(computed) if out is None else out.value for out in self.known]
 
     def shortcut(
         self, form: Form, names: Bindings, restore: Callable[[list[Any]], Any], tree: Any

@@ -1,0 +1,127 @@
+"""Programs by plain NumPy do what the machine does, and refuse what it refuses."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import tape
+from tape.program.runtime.run import Flip, Rerun
+
+ROOM = np.zeros(4)
+EYE = np.eye(3)
+SINGULAR, LARGE = np.ones((3, 3)), np.ones((40, 40))
+
+
+def written(x, i):
+    out = 1.0 * x
+    out[i] = x[0]
+    return out
+
+
+def halved(x):
+    n = 0
+    while np.sum(x) > 1.0:
+        x, n = x / 2, n + 1
+    return x, n
+
+
+def collatz(x):
+    return tape.while_loop(
+        lambda c: c[0] > 1.5, lambda c: (np.where(c[0] % 2 > 0.5, 3 * c[0] + 1, c[0] / 2), c[1] + 1), (x, 0.0)
+    )
+
+
+def prefix(x, n):
+    return tape.fori_loop(0, n, lambda i, c: c * 0.5 + x[i], x[0])
+
+
+ON_NUMBERS = {
+    "branch": (lambda x: x if np.sum(x) > 0 else -x, [(np.ones(3),)], [(-np.ones(3),)]),
+    "steps": (halved, [(np.ones(3),)], [(np.ones(3) / 9,), (8 * np.ones(3),)]),
+    "count of a mask": (
+        lambda x: np.cumsum(x[x > 0]), [(np.arange(-2.0, 2.0),)], [(np.arange(-1.0, 3.0),), (ROOM,)]
+    ),
+    "unique": (np.unique, [(np.array([3.0, 1.0, 3.0]),)], [(np.array([1.0, 2.0, 3.0]),)]),
+    "counting": (lambda i: np.bincount(i, minlength=4)[:4], [(np.arange(3),)], [(np.array([-1, 0, 1]),)]),
+    "weighing": (
+        lambda i, x: np.bincount(i, x, 4)[:4], [(np.arange(4), ROOM + 2)], [(np.arange(4) - 1, ROOM)]
+    ),
+    "bins": (
+        lambda x, b: np.digitize(x, b), [(ROOM, np.arange(3.0)), (ROOM, -np.arange(3.0))],
+        [(ROOM, np.array([0.0, 2.0, 1.0]))],
+    ),
+    "gathering": (
+        lambda x, i: x[i], [(np.arange(4.0), np.array([0, -4, 3]))], [(ROOM, np.array([0, -5, 4]))]
+    ),
+    "gathering by two": (
+        lambda x, i, j: x[i, j], [(EYE, np.arange(3), -np.arange(3))], [(EYE, np.arange(3), np.arange(1, 4))]
+    ),
+    "writing": (written, [(np.arange(4.0), np.array([1, -1]))], [(ROOM, np.array([1, 4]))]),
+    "small inverse": (np.linalg.inv, [(EYE + 1,)], [(SINGULAR,)]),
+    "large inverse": (np.linalg.inv, [(np.eye(40) + 1,)], [(LARGE,)]),
+    "small solution": (np.linalg.solve, [(EYE + 1, np.ones(3))], [(SINGULAR, np.ones(3))]),
+    "large solution": (np.linalg.solve, [(np.eye(40) + 1, np.ones(40))], [(LARGE, np.ones(40))]),
+    "small Cholesky": (np.linalg.cholesky, [(EYE + 1,)], [(-SINGULAR,)]),
+    "large Cholesky": (np.linalg.cholesky, [(np.eye(40) + 1,)], [(-LARGE,)]),
+    "eigenvalues": (np.linalg.eigvalsh, [(EYE + 1,)], []),
+    "singular values": (lambda a: np.linalg.svd(a)[1], [(EYE + 1,)], [(EYE * np.nan,)]),
+    "order": (lambda x: np.sort(x)[::-1] * np.argsort(x), [(np.array([3.0, np.nan, 1.0]),)], []),
+    "quantile": (
+        lambda x, q: np.quantile(x, q), [(np.arange(9.0), np.array(0.3))], [(np.arange(9.0), np.array(1.5))]
+    ),
+    "while": (collatz, [(6.0,), (7.0,), (1.0,)], []),
+    "for": (prefix, [(np.arange(5.0), np.array(3))], [(np.arange(5.0), np.array(n)) for n in (0, 5)]),
+}  # fmt: skip
+
+
+def outcome(run, program, leaves):
+    """The leaves of the result; or how it stops, or which branch is another one."""
+    try:
+        out = run(leaves)
+    except Rerun as stopped:
+        return "stopped", program._refusal(str(stopped)).args
+    return ("flip", out.index, out.outcome) if isinstance(out, Flip) else out
+
+
+@pytest.mark.parametrize("name", ON_NUMBERS)
+def test_results_and_refusals_are_those_of_the_machine(name):
+    f, good, bad = ON_NUMBERS[name]
+    compiled = tape.compile(f)
+    compiled(*good[0])
+    (program,) = compiled.programs.values()
+    is_refused = []
+    for args in (*good, *bad):
+        leaves = program.calling.leaves_of(args, {}, program.leaves, name)
+        by_machine, by_numpy = (outcome(run, program, leaves) for run in (program.run, program.run_on_numpy))
+        is_refused.append(isinstance(by_machine, tuple))
+        if is_refused[-1]:
+            assert by_numpy == by_machine
+        else:
+            for one, other in zip(by_numpy, by_machine, strict=True):
+                assert type(one) is type(other)
+                assert np.result_type(one) == np.result_type(other)
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert is_refused == [False] * len(good) + [True] * len(bad)
+
+
+def test_results_share_no_memory_and_donated_arrays_may_be_kept():
+    compiled = tape.compile(lambda x: (x, x + 1, x.T), donate=(0,))
+    compiled(np.eye(2))
+    (program,) = compiled.programs.values()
+    x = np.eye(2)
+    out = program.run_on_numpy((x,))
+    assert not any(np.shares_memory(one, other) for one in out for other in (x, *out) if one is not other)
+    locked = np.eye(2)
+    locked.flags.writeable = False
+    with pytest.raises(tape.errors.InPlaceError):
+        program.run_on_numpy((locked,))
+
+
+def test_copies_run_alike():
+    compiled = tape.compile(tape.grad(lambda w, x: np.sum(np.tanh(x @ w) ** 2)))
+    args = np.linspace(-1.0, 1.0, 6).reshape(3, 2), np.linspace(0.0, 2.0, 12).reshape(4, 3)
+    expected = compiled(*args)
+    (program,) = compiled.programs.values()
+    (found,) = pickle.loads(pickle.dumps(program)).run_on_numpy(args)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
