@@ -125,8 +125,9 @@ def _callback(ir: IR, instruction: Instruction, x: list[np.ndarray]) -> np.ndarr
     return result
 
 
-def _key(starts: Any, steps: Any, shape: Any) -> tuple[slice, ...]:
-    """The index of regularly spaced elements."""
+def _key(attrs: Any, shape: Any) -> tuple[slice, ...]:
+    """Return the index of regularly spaced elements."""
+    starts, steps = attrs
     stops = [start + n * step for start, step, n in zip(starts, steps, shape, strict=True)]
     return tuple(
         [
@@ -150,7 +151,7 @@ def _product(x: Any, attrs: Any, dtype: Any) -> Any:
 
 def _ravel_index(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     lengths, wraps = attrs
-    inside = []
+    inside: list[np.ndarray] = []
     for index, length in zip(x, lengths, strict=True):
         inside.append(np.where(index < 0, index + length, index) if wraps else index)
         if np.any(inside[-1] < 0) or np.any(inside[-1] >= length):
@@ -161,7 +162,7 @@ def _ravel_index(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
 def _add_at(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     total = np.array(x[0])
     if len(x) == 2:
-        total[_key(*attrs, x[1].shape)] += x[1]
+        total[_key(attrs, x[1].shape)] += x[1]
     else:
         np.add.at(total, (*[slice(None)] * attrs[0], x[2]), x[1])
     return total
@@ -169,7 +170,7 @@ def _add_at(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
 
 def _put(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     total = np.array(x[0])
-    total[_key(*attrs, x[1].shape)] = x[1]
+    total[_key(attrs, x[1].shape)] = x[1]
     return total
 
 
@@ -187,13 +188,14 @@ def _scan(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
 
 
 def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
-    """The right-hand sides, and the solutions, are rows."""
+    """Solve for right-hand sides that are rows, as the solutions are."""
     return np.linalg.solve(x[0], x[1].swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _gufunc(name: str, x: list[np.ndarray], lengths: Any, shape: Any, dtype: Any) -> Any:
-    """Through NumPy, which is what its own functions do, too; several results as `Block` says."""
+    """Call the ufunc, as NumPy's own functions do; several results are laid out as `Block` says."""
     of = GUFUNCS[name]
+    ufunc: Any = of.ufunc
     x = [np.array(operand) for operand in x]
     types = next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x)))
     out = None
@@ -201,7 +203,7 @@ def _gufunc(name: str, x: list[np.ndarray], lengths: Any, shape: Any, dtype: Any
         stack = x[0].shape[: x[0].ndim - len(of.operands[0])]
         out = np.empty((*stack, *lengths), dtype)
     with np.errstate(invalid="raise" if of.failure else "ignore"):  # as a singular matrix is told of
-        results = of.ufunc(*x, signature=types) if out is None else of.ufunc(*x, out=out, signature=types)
+        results = ufunc(*x, signature=types) if out is None else ufunc(*x, out=out, signature=types)
     results = [np.asarray(result) for result in (results if type(results) is tuple else (results,))]
     results = [x[0], *results] if of.overwrites else results
     if len(results) == 1:
@@ -258,7 +260,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "reshape": lambda x, attrs, shape, dtype: x[0].reshape(shape),
     "transpose": lambda x, attrs, shape, dtype: x[0].transpose(attrs[0]),
     "broadcast": lambda x, attrs, shape, dtype: np.broadcast_to(x[0], shape),
-    "slice": lambda x, attrs, shape, dtype: x[0][_key(*attrs, shape)],
+    "slice": lambda x, attrs, shape, dtype: x[0][_key(attrs, shape)],
     "fold": _fold,
     "sum_product": lambda x, attrs, shape, dtype: _fold([x[0] * x[1]], attrs, shape, dtype),
     "numpy_fold": _fold,

@@ -63,7 +63,7 @@ def _ranked_places(x: Any, at: Any, parameters: Any) -> Any:
 
 
 def _partition_order(x: Any, pivots: Any, parameters: Any) -> Any:
-    """By how many pivots are below an element, and at it or below; NaN last."""
+    """Order by how many pivots are below an element, and at it or below; NaN last."""
     rows, length, count = parameters
     out = []
     for row, those in zip(x.reshape(rows, length), pivots.reshape(rows, count), strict=True):
@@ -140,7 +140,7 @@ def _put_rows(total: Any, values: Any, index: Any, parameters: Any) -> Any:
 
 
 def _geometry(parameters: Any) -> Any:
-    """Spatial lengths and window, and what else `tape.kernels.pooling` wants to know of them."""
+    """Return lengths and window, and stride, padding and dilation as `tape.kernels.pooling` takes them."""
     spatial, kernel, windows, stride, low, dilation = (parameters[k : k + 3] for k in range(0, 18, 3))
     last = [(n - 1) * s + (k - 1) * d for n, s, k, d in zip(windows, stride, kernel, dilation, strict=True)]
     padding = [(a, b + 1 - n - a) for a, b, n in zip(low, last, spatial, strict=True)]
@@ -154,10 +154,10 @@ def _convolution(name: str) -> Callable[..., Any]:
         x, y = (images, groups * channels, *spatial), (images, groups * kernels, *windows)
         w = (groups * kernels, channels, *kernel)
         if name == "conv":
-            return convolution.conv(a.reshape(x), b.reshape(w), *geometry, groups)
+            return convolution.conv(a.reshape(x), b.reshape(w), *(*geometry, groups))
         if name == "conv_input":
-            return convolution.conv_input(a.reshape(y), b.reshape(w), spatial, *geometry, groups)
-        return convolution.conv_weight(a.reshape(x), b.reshape(y), kernel, *geometry, groups)
+            return convolution.conv_input(a.reshape(y), b.reshape(w), spatial, *(*geometry, groups))
+        return convolution.conv_weight(a.reshape(x), b.reshape(y), kernel, *(*geometry, groups))
 
     return convolved
 
@@ -170,7 +170,7 @@ def _pooling(name: str) -> Callable[..., Any]:
         shapes = {"max_pool_vjp": (y, x, y), "max_pool_jvp": (x, x, y), "sum_pool_vjp": (y,)}.get(name, (x,))
         arrays = [a.reshape(shape) for a, shape in zip(arrays, shapes, strict=True)]
         if name == "sum_pool_vjp":
-            return pooling.sum_pool_vjp(*arrays, spatial, kernel, *geometry)
+            return pooling.sum_pool_vjp(*arrays, *(spatial, kernel, *geometry))
         return getattr(pooling, name)(*arrays, kernel, *geometry)
 
     return pooled
@@ -193,7 +193,7 @@ def _stack(a: Any, parameters: Any) -> Any:
 
 
 def _sparse(index: Any, parameters: Any) -> tuple[Any, Any]:
-    """The row and the column of each stored element."""
+    """Return the row and the column of each stored element."""
     starts, columns = np.split(index, [parameters[0] + 1])
     _within(columns, parameters[1])
     if starts[0] or starts[-1] != len(columns) or np.any(np.diff(starts) < 0):

@@ -77,7 +77,8 @@ class Routine:
             Routine(loop.planned, states=loop.overwritten, is_patient=is_patient)
             for loop in self._loops.values()
         ]
-        self.code, self.rows, self.origins = np.zeros(0, np.int64), 0, []
+        self.code, self.rows = np.zeros(0, np.int64), 0
+        self.origins: list[int] = []
         self.joined: dict[int, list[int]] = {}
         self._call: Any = None
         self._is_due = True
