@@ -9,7 +9,7 @@ How to add an instruction
    the rows of the machine. It is found by that name.
 3. A method of `tape.program.ir.builder.Builder`, if ``b.push("name", operands, attributes)`` in the ``lower``
    rule of an operation does not say it well enough.
-4. What it computes, in plain NumPy: ``tests/naive_program.py``, which the random programs compare with.
+4. What it computes, in plain NumPy: `tape.program.runtime.plain`, which the random programs compare with.
 
 If the machine has no row for it yet, then also:
 
