@@ -90,7 +90,7 @@ def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequen
     if op in GUFUNCS:
         return _gufunc(op, x, attrs, shape, dtype)
     if op == "guard":
-        return _guard(ir, x[0], *attrs)
+        return _guard(ir, x[0].reshape(()), *attrs)
     if op == "callback":
         return _callback(ir, instruction, x)
     return _OTHERS[op](x, attrs, shape, dtype)

@@ -192,24 +192,32 @@ def _stack(a: Any, parameters: Any) -> Any:
     return a.reshape(parameters[0], parameters[1], parameters[1])
 
 
-def _sparse(index: Any, parameters: Any) -> tuple[Any, Any]:
-    """Return the row and the column of each stored element."""
-    starts, columns = np.split(index, [parameters[0] + 1])
-    _within(columns, parameters[1])
-    if starts[0] or starts[-1] != len(columns) or np.any(np.diff(starts) < 0):
+def _stored(index: Any, parameters: Any) -> tuple[Any, Any, Any]:
+    """Return the row, the column and the number of each stored element that a row has."""
+    rows, columns, count, _ = parameters
+    starts, members = index[: rows + 1], index[rows + 1 : rows + 1 + count]
+    if starts[0] or np.any(starts[:-1] < 0) or np.any(starts[1:] > count):
         raise Refused
-    return np.repeat(np.arange(parameters[0]), np.diff(starts)), columns
+    row = np.repeat(np.arange(rows), np.maximum(np.diff(starts), 0))
+    before = np.cumsum(np.bincount(row, minlength=rows)) - np.bincount(row, minlength=rows)
+    number = starts[row] + np.arange(len(row)) - before[row]
+    _within(members[number], columns)
+    return row, members[number], number
 
 
 def _sparse_product(data: Any, index: Any, x: Any, parameters: Any, turned: bool = False) -> Any:
     dense = np.zeros(parameters[:2], data.dtype)
-    np.add.at(dense, _sparse(index, parameters), data)
+    row, column, number = _stored(index, parameters)
+    np.add.at(dense, (row, column), data.ravel()[number])
     return (dense.T if turned else dense) @ x.reshape(-1, parameters[3])
 
 
 def _sampled_product(index: Any, left: Any, right: Any, parameters: Any) -> Any:
     width = parameters[3]
-    return (left.reshape(-1, width) @ right.reshape(-1, width).T)[_sparse(index, parameters)]
+    row, column, number = _stored(index, parameters)
+    if not np.array_equal(number, np.arange(parameters[2])):
+        raise Refused
+    return (left.reshape(-1, width) @ right.reshape(-1, width).T)[row, column]
 
 
 KERNELS: dict[str, Callable[..., Any]] = {
