@@ -321,7 +321,7 @@ CHANGES = [with_damaged_bytes, with_changed_fields, with_other_instructions, wit
 
 
 def check_harmless(path, data):
-    """Whether a file is accepted; what is accepted runs to a result or an error of tape's, and by NumPy too."""
+    """Whether a file is accepted; what is accepted runs to a result or an error of tape's, both ways."""
     path.write_bytes(data)
     try:
         program = tape.load(path)

@@ -277,6 +277,7 @@ def test_a_loaded_program_runs_on_numpy_and_then_by_itself(compiling, tmp_path):
     with unloaded():
         compiling.missing = set(ALL)
         program = within(5, lambda: tape.load(tmp_path / "f.tape"))
+        assert repr(program) == "<Program f: run by NumPy>"
         for arrived in ((), ("machine",), ("normal",), ("small",), tuple(ALL)):
             compiling.missing -= set(arrived)
             np.testing.assert_allclose(within(5, lambda: program(x, k)), expected, rtol=1e-13)

@@ -143,7 +143,7 @@ class Program(Runner):
         return program
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {self.rows} rows>"
+        return f"<Program {self.name}: {f'{self.rows} rows' if self.is_encoded() else 'run by NumPy'}>"
 
     def __str__(self) -> str:
         from tape.program.report.describe import describe
