@@ -28,6 +28,13 @@ def writes_to_a_transposed_one(x):
     return y
 
 
+def looks_for_a_view(x):
+    try:
+        return (x * 1).reshape(-1, copy=False)
+    except ValueError:
+        return x * 2
+
+
 def sums_of_part(x):
     total = np.zeros(3, like=x)
     total[1:] += x[0, :2]
@@ -53,6 +60,7 @@ FUNCTIONS = {
     "write to a raveled one": writes_to_a_raveled_one,
     "write to a reshaped copy": writes_to_a_reshaped_copy,
     "write to a transposed one": writes_to_a_transposed_one,
+    "view or not": looks_for_a_view,
     "write to what is no argument": sums_of_part,
     "no write": lambda x: np.sin(x).reshape(-1) * 2,
 }

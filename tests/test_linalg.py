@@ -2,6 +2,7 @@
 
 import itertools
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
@@ -96,6 +97,14 @@ def test_triangular_systems_are_those_of_scipy(lower, trans):
 def test_the_exponential_is_that_of_scipy():
     a = draw((2, 3, 3), np.float32)
     assert_same(la.expm(a), scipy.linalg.expm(a))
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 20.0])
+def test_the_exponential_of_programs_is_exact_to_rounding(scale):
+    a = scale * np.random.default_rng(0).normal(size=(4, 4))
+    with mpmath.workdps(60):
+        exact = np.array(mpmath.expm(mpmath.matrix(a.tolist())).tolist(), float)
+    assert np.abs(tape.compile(la.expm)(a) - exact).max() < 1e-14 * np.abs(exact).max()
 
 
 def test_expm_of_what_is_not_finite_has_a_derivative_that_is_not():

@@ -194,6 +194,13 @@ def test_labels_that_do_not_fit_cost_everything_or_nothing():
     assert np.array_equal(vjp(lambda x: loss(x, True), [x])[0], np.zeros(x.shape))
 
 
+@pytest.mark.parametrize("size", [2, [2]])
+def test_labels_of_one_sequence_may_be_padded(size):
+    x = nn.log_softmax(RNG.normal(size=(5, 1, 4)), -1)
+    padded, alone = (nn.ctc_loss(x, np.array(labels), [5], size) for labels in ([1, 2, 3, 3], [1, 2]))
+    assert padded == alone
+
+
 def test_a_program_of_sequences_takes_other_labels_and_lengths():
     logits, targets = sequences(6, 3, 4, 2)
 

@@ -219,7 +219,7 @@ def _views(instructions: list[Instruction], id: int, shown: bytearray) -> list[i
 
 
 def _results(program: Program, names: Names) -> Iterator[str]:
-    computed = iter(enumerate(program.plan.outputs))
+    computed = enumerate(program.plan.outputs)
     for known in program.known:
         if known is not None:
             yield short(known.value)
