@@ -17,11 +17,11 @@ import numpy as np
 from tape import errors
 from tape.conversion.foreign import complaint
 from tape.core.batch_rules import BatchRule
+from tape.core.calls import shared_call
 from tape.core.interpreter import OPEN, innermost
 from tape.core.node import Call, Handle
 from tape.core.operands import lift_all, plain_operands, tell_places
 from tape.core.pattern_rules import PatternRule
-from tape.core.pulls import make_pull
 from tape.core.results import Results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
@@ -213,25 +213,8 @@ class Op:
         tell_places(explained, given)
         raise explained from error
 
-    def call(self, attrs: dict[str, Any], active: tuple[bool, ...]) -> Call:
-        """Return what the nodes of calls alike share, given which operands are active."""
-        known = self._calls.get(active)
-        if known is None:
-            pull = make_pull(self, active) if True in active else None
-            known = self._calls[active] = Call(self, {}, pull)
-        if not attrs:
-            return known
-        key = _key(active, attrs)
-        if key is None:
-            return Call(self, attrs, known.pull)
-        call = self._calls.get(key)
-        if call is None:
-            if len(self._calls) >= _MOST_CALLS:
-                self._calls.clear()
-            call = self._calls[key] = Call(self, attrs, known.pull)
-        return call
-
-    tangent = push  # as a method
+    call = shared_call  # as a method
+    tangent = push
 
     def without_rules(self) -> Op:
         """Return the same operation, constant to every derivative."""
@@ -242,25 +225,6 @@ class Op:
             self._constant = Op(self.forward, **{key: getattr(self, key) for key in same})
             self._constant.is_constant = True
         return self._constant
-
-
-_MOST_CALLS = 256
-_PLAIN = frozenset({int, bool, str, type(None)})
-
-
-def _key(active: tuple[bool, ...], attrs: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return a key that calls alike share; None if a static argument is anything out of the ordinary."""
-    key: list[Any] = [active]
-    for name, value in attrs.items():
-        kind = type(value)
-        if kind is tuple:
-            if not _PLAIN.issuperset(map(type, value)):
-                return None
-            key += map(type, value)
-        elif kind not in _PLAIN:
-            return None
-        key += (name, kind, value)
-    return tuple(key)
 
 
 _LIBRARIES = frozenset({"numpy", "scipy", "tape", "_operator"})

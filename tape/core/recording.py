@@ -14,8 +14,9 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.numbers import Taken
-from tape.core import checks, interpreter
+from tape.core import interpreter
 from tape.core.interpreter import OPEN, Nested
+from tape.core.leaves import leaf_value
 from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
 from tape.core.param_trees import Params, Trees
@@ -51,10 +52,12 @@ class Recording(Nested):
         The plain numbers that were taken out by ``float()`` and its like; None if there are none.
     trees : Trees or None
         The trees that `params` was called with; None if there are none.
+    adjoints, root
+        As of `tape.Trace`.
     """
 
-    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "is_plain", "is_strict", "name",
-                 "nodes", "ref", "taken", "trees", "views", "watching")  # fmt: skip
+    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "adjoints", "is_plain",
+                 "is_strict", "name", "nodes", "ref", "root", "taken", "trees", "views", "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
 
@@ -71,6 +74,8 @@ class Recording(Nested):
         self.is_plain = self.watching is None
         self.taken: Taken | None = None
         self.trees: Trees | None = None
+        self.adjoints: list[Any] | None = None
+        self.root: Var | None = None
         self.views: list[weakref.ref[Handle]] = []  # those noted: see `tape.inplace.aliases`
         self._params: list[int] = []  # ids: handles may be written to, and move on
         self._handles: list[Var] = []  # as `param` returned them
@@ -140,7 +145,7 @@ class Recording(Nested):
         return self.push(Leaf(value, False, name))
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
-        value = checks.leaf_value(self, interpreter.resolve(value), is_param)
+        value = leaf_value(self, interpreter.resolve(value), is_param)
         if type(value) is np.ndarray and self not in OPEN:
             value = interpreter.lift(value)
         if isinstance(value, Handle):

@@ -15,7 +15,8 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.interpreter import Interceptor
-from tape.core.node import Handle, Node, batch_below
+from tape.core.nesting import batch_below
+from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.interpreters.batching import Lanes
 

@@ -10,7 +10,7 @@ from typing import Any
 from tape import errors
 from tape.core import streams
 from tape.core.interpreter import opened, recorder
-from tape.core.node import traced
+from tape.core.nesting import traced
 from tape.core.streams import Scope, Source, alone, refusing
 from tape.transforms.loops.body import BodyTrace
 
