@@ -1,24 +1,23 @@
-"""Checks of what a sweep is given, before it does anything: roots, seeds and tangents.
+"""Checks of what a reverse sweep is given and gives: its root, and the params that it reaches.
 
-Each function raises at the user's call and leaves the trace alone. `tape.core.leaves` checks leaves.
+Each function raises at the user's call and leaves the trace alone. `tape.core.cotangents` checks seeds,
+`tape.core.leaves` leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tape import errors
-from tape.conversion.foreign import complaint
-from tape.core.node import Handle, plain, snapshot
+from tape.core.cotangents import check_cotangent
+from tape.core.node import Handle, plain
 
 if TYPE_CHECKING:
     from tape.core.recording import Recording
-
-_THREADED = 10_000  # elements from which BLAS wakes up threads, for less than it costs to wait for them
 
 
 def check_root(trace: Recording, root: Any) -> None:
@@ -33,35 +32,6 @@ def check_root(trace: Recording, root: Any) -> None:
             f"the root {root!r} is on {root.trace!r}, not on {trace!r}. Call the method of its own trace"
         )
     plain(root)  # which a stale view refuses
-
-
-def check_cotangent(trace: Recording, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
-    """Return a seed or tangent for ``value``, in its shape and dtype; ``what`` names it in errors."""
-    fits = type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype
-    if fits and given.ndim and given.dtype.kind in "fc" and not _has_nan(given):
-        return given
-    if callable(what):
-        what = what()
-    if value.dtype.kind not in "fc":
-        raise errors.SeedError(f"{what} cannot be: {value.dtype} has no derivative. Differentiate a float")
-    if (wrong := complaint(given)) is not None:
-        raise errors.SeedError(f"{what} is {wrong}")
-    is_var = isinstance(given, Handle)
-    if is_var and given.trace is trace:
-        raise errors.TraceMismatchError(f"{what} is on the trace it is swept over. Pass its .value")
-    cotangent = given if is_var else np.asarray(given)
-    if cotangent.dtype.kind not in ("biufc" if value.dtype.kind == "c" else "biuf"):
-        raise errors.SeedError(f"{what} is {cotangent.dtype}, which does not convert to {value.dtype}")
-    if cotangent.shape != value.shape:
-        raise errors.SeedError(
-            f"{what} has shape {list(cotangent.shape)}; without broadcasting, it needs {list(value.shape)}"
-        )
-    if is_var:
-        return snapshot(cotangent) if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
-    if _has_nan(cotangent):
-        raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
-    cotangent = cotangent.astype(value.dtype, copy=False)
-    return cotangent if cotangent.ndim else cotangent[()]
 
 
 def start_of(trace: Recording, root: Any, seed: Any) -> tuple[int, Any]:
@@ -90,12 +60,3 @@ def fail_unreached(root: Any, params: Sequence[Any], gradients: Sequence[Any]) -
         f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
         'or pass unreached="zero"'
     )
-
-
-def _has_nan(array: np.ndarray) -> bool:
-    if array.dtype.kind not in "fc":
-        return False
-    if array.size > _THREADED:
-        array = np.minimum.reduce(array, axis=None)
-    total = np.vdot(array, array)  # no square is negative: NaN only where there is one
-    return bool(total != total)

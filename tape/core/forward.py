@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from tape.core.checks import check_root
-from tape.core.leaves import check_leaf, check_replacement, checked_tangents
+from tape.core.leaves import admit, check_leaf, check_replacement, checked_tangents
+from tape.core.listed import Listed
 from tape.core.node import Handle, Node, snapshot
-from tape.core.recording import Recording
 from tape.core.sweep import place, refuse_recording
 from tape.core.var import Var
 from tape.inplace.aliases import settle
 
 
-class ForwardSweeps(Recording):
+class ForwardSweeps(Listed):
     """The base of `Trace` with its sweeps forwards."""
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class ForwardSweeps(Recording):
         9.0
         """
         check_leaf(self, leaf, "the first argument of set")
-        value = self._leaf_value(value, leaf.node.is_param)
+        value = admit(self, value, leaf.node.is_param)
         check_replacement(leaf, value)
         settle(self)  # what shares memory with the old value
         leaf.node.value = value

@@ -1,6 +1,6 @@
 """Leaves: what may become one, what may take its place, and which of them a forward sweep moves.
 
-Each function raises at the user's call and leaves the trace alone.
+Each function raises at the user's call, before it changes anything.
 """
 
 from __future__ import annotations
@@ -13,11 +13,23 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint
-from tape.core.checks import check_cotangent
+from tape.core.cotangents import check_cotangent
+from tape.core.dispatch import lift, resolve
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle
 
 if TYPE_CHECKING:
     from tape.core.recording import Recording
+
+
+def admit(trace: Recording, value: Any, is_param: bool) -> Any:
+    """Return the value that a leaf gets, as `leaf_value`; if it is a Var, nest the trace in that of this."""
+    value = leaf_value(trace, resolve(value), is_param)
+    if type(value) is np.ndarray and trace not in OPEN:
+        value = lift(value)
+    if isinstance(value, Handle):
+        trace.nest_in(value.trace)
+    return value
 
 
 def leaf_value(trace: Recording, value: Any, is_param: bool) -> Any:

@@ -154,10 +154,10 @@ class Handle:
 
     __slots__ = ("__weakref__", "id", "node", "share", "trace_ref")
 
-    is_traced: ClassVar[bool] = (
-        False  # whether a program computes this anew: see `tape.program.record.traced`
-    )
-    is_batch: ClassVar[bool] = False  # whether it stands for several values: see `tape.interpreters.batching`
+    # Whether a program computes this anew (`tape.program.record.traced`), and whether it stands for several
+    # values (`tape.interpreters.batching`).
+    is_traced: ClassVar[bool] = False
+    is_batch: ClassVar[bool] = False
 
     def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
         self.trace_ref = trace_ref

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.interpreter import interceptor
+from tape.core.dispatch import interceptor
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
 from tape.core.operands import FAST

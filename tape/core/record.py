@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.interpreter import OPEN, interceptor
+from tape.core.dispatch import interceptor
+from tape.core.failures import NUMPY_ERRORS
+from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle, Node
-from tape.core.op import NUMPY_ERRORS, Op, bind
+from tape.core.op import Op, bind
 from tape.core.operands import FAST, as_operand, other_operand
 from tape.core.presentation import present_as
 from tape.core.program_recorders import program_recorder

@@ -12,7 +12,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.core import batch_rules, streams
-from tape.core.interpreter import resolve
+from tape.core.dispatch import resolve
 from tape.core.nesting import traced
 from tape.core.node import Handle
 from tape.core.op import Op

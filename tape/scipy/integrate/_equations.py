@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import recorder
+from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.core.node import Handle, plain
 from tape.scipy._operands import Array, inside, operand

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import OPEN, recorder, resolve
+from tape.core.dispatch import recorder, resolve
+from tape.core.interpreter import OPEN
 from tape.core.nesting import batch_below
 from tape.core.node import Handle, plain
 from tape.core.op import Op

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops, tree
-from tape.core.interpreter import recorder
+from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.core.node import plain
 from tape.core.var import Var
