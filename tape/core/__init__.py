@@ -13,18 +13,20 @@ In the order of reading, along ``y = np.tanh(x @ w)`` and ``trace.backward_param
 - `sweep`: the loop backwards; `pulls`: what each step of it calls; `fitting`: contributions in the shape and
   dtype of what they are for.
 
-These twelve files are the heart. What they leave to others, where the walk leads to it:
+These twelve files are the heart. What they leave to others, by subject:
 
-- of Vars: `var_methods`, `var_writing`, `var_numbers`, `numpy_protocol` (calls of NumPy that are not plain);
-- of recording: `specialise` (operations with static arguments), `program_recorders` (on the tapes of programs),
-  `presentation` (names and documentation of operations), `operands` (what may be one), `leaves` (what may be one),
-  `sites` (which line recorded a node, and its name), `dispatch` (which interpreter), `failures` (errors in forward
-  functions), `results` (operations with several);
-- of traces: `listed` (as the list of nodes), `forward` (tangents and replays), `param_trees` (models as params),
-  `by_hand` (nodes that users append), `cotangents` (seeds and tangents that are given);
-- of rules: `calls` (what nodes alike share, and pull functions of all other operations), `rules` and
-  `transposition` (the rule of one mode from that of the other), `series`, `batch_rules` and `pattern_rules` (rules
-  for power series, batches and sparsity), `linear` and `elementwise` (the first operations).
+- of Vars: `var_methods`, `var_writing`, `var_numbers`; `numpy_protocol`, for calls with keywords;
+- of nodes: `sites` (which line recorded one, and what it is called), `nesting` (what stands below a Var of a
+  Var), `results` (the value of an operation that has several);
+- of operations: `operands` (what may be one), `failures` (errors in forward functions), `presentation` (names
+  and documentation), `calls` (what nodes alike share, with all other pull functions), `rules` and
+  `transposition` (the rule of one mode from that of the other), `series`, `batch_rules` and
+  `pattern_rules` (rules for power series, batches, sparsity), `linear` and `elementwise` (the first
+  operations);
+- of recording: `specialise` (calls with static arguments), `program_recorders` (the tapes of programs),
+  `dispatch` (which interpreter processes an operation), `leaves` (what may be a leaf);
+- of traces: `forward` (tangents and replays), `listed` (the tape as a list), `param_trees` (models as
+  params), `by_hand` (nodes that users append), `cotangents` (seeds and tangents that are given).
 
-`nesting` has what stands below a Var of a Var, `streams` the states of random numbers.
+`streams` has the states of random numbers that code draws from.
 """
