@@ -8,11 +8,11 @@ import pytest
 
 import tape
 from tape import ops
-from tape.core import interpreter
+from tape.core import dispatch, interpreter
 from tape.interpreters.batching import Lanes
 
 
-class Doubling(interpreter.Interceptor):
+class Doubling(dispatch.Interceptor):
     """Runs operations of outer traces twice as large, and lets functions see their Vars negated."""
 
     def __init__(self):
@@ -118,7 +118,7 @@ def test_each_thread_has_its_own_scopes():
     with tape.Trace() as outer, Doubling():
         assert work_in_a_thread(interpreter.innermost_open) is None
         assert work_in_a_thread(lambda: interpreter.is_open(outer)) is False
-        assert work_in_a_thread(lambda: interpreter.interceptor(0)) is None
+        assert work_in_a_thread(lambda: dispatch.interceptor(0)) is None
         assert work_in_a_thread(lambda: tape.grad(lambda x: x * x)(3.0)) == 6
     assert interpreter.innermost_open() is None
 
@@ -191,29 +191,29 @@ def test_the_innermost_region_is_asked():
     x = tr.param(3.0)
     with Doubling() as outer:
         with Doubling() as inner:
-            assert interpreter.interceptor(tr.level) is inner
+            assert dispatch.interceptor(tr.level) is inner
             assert x + 1 == 8
-        assert interpreter.interceptor(tr.level) is outer
+        assert dispatch.interceptor(tr.level) is outer
         with tape.Trace() as between:
             y = between.param(1.0)
-            assert interpreter.interceptor(between.level) is None
+            assert dispatch.interceptor(between.level) is None
             assert (y + 1).trace is between
-            assert interpreter.interceptor(tr.level) is outer
+            assert dispatch.interceptor(tr.level) is outer
     assert (inner.ran, outer.ran) == (["add"], [])
-    assert interpreter.interceptor(tr.level) is None
+    assert dispatch.interceptor(tr.level) is None
 
 
 def test_resolve_asks_the_region_about_vars_from_outside():
     tr = tape.Trace()
     x = tr.param(3.0)
-    assert interpreter.resolve(x) is x
+    assert dispatch.resolve(x) is x
     with Doubling():
-        assert interpreter.resolve(x) == -3
+        assert dispatch.resolve(x) == -3
         inner = tape.Trace()
         z = inner.param(1.0)
-        assert interpreter.resolve(z) is z
+        assert dispatch.resolve(z) is z
         for other in (1.0, np.ones(2), None, "text"):
-            assert interpreter.resolve(other) is other
+            assert dispatch.resolve(other) is other
 
 
 def test_a_region_on_one_thread_does_not_reach_another():

@@ -17,7 +17,8 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.callers import Caller
-from tape.core.interpreter import OPEN, interceptor
+from tape.core.dispatch import interceptor
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle
 
 _INTEGERS = "biu"

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from tape import errors
-from tape.core.checks import check_root, leaf_value
+from tape.core.checks import check_root
+from tape.core.leaves import leaf_value
 from tape.core.node import Node
 from tape.core.op import Op
 from tape.core.recording import Recording

@@ -1,4 +1,4 @@
-"""Fitting: contributions to adjoints, and tangents, in the shape and dtype of what they are for.
+"""Fitting: contributions to adjoints in the shape and dtype of what they are for.
 
 What rules return may be as large as the result and of its dtype; here broadcasting and promotion are undone.
 """
@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors
-from tape.core.node import plain
 from tape.core.operands import FAST
-from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.kernels.reduce import sum_to_shape
 
@@ -55,17 +53,6 @@ def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
             f"{errors.describe(like)}. It must return numbers"
         )
     return INTERNAL["cast"](contribution, dtype=like.dtype)
-
-
-def fit_tangent(tangent: Any, out: Any) -> Any:
-    """Return a tangent in the shape and dtype of the result it is for; None where nothing flows."""
-    if tangent is None:
-        return None
-    if type(tangent) is Results:
-        return Results(map(fit_tangent, tangent, plain(out)))
-    if tangent.shape != out.shape:
-        tangent = INTERNAL["broadcast_to"](tangent, shape=out.shape)
-    return tangent if tangent.dtype == out.dtype else INTERNAL["cast"](tangent, dtype=out.dtype)
 
 
 def widened(operand: Any, out: Any) -> Any:

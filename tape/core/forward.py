@@ -1,6 +1,6 @@
 """Walks forwards over a tape: for tangents, or for values once more.
 
-As the reverse sweep, each is one loop over the nodes.
+As the reverse sweep, each is one loop over the nodes. `ForwardSweeps` has those that users ask a `Trace` for.
 """
 
 from __future__ import annotations
@@ -8,8 +8,155 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tape.core.node import Node
+import numpy as np
+
+from tape.core.checks import check_root
+from tape.core.leaves import admit, check_leaf, check_replacement, checked_tangents
+from tape.core.listed import Listed
+from tape.core.node import Handle, Node, snapshot
 from tape.core.sweep import place, refuse_recording
+from tape.core.var import Var
+from tape.inplace.aliases import settle
+
+
+class ForwardSweeps(Listed):
+    """The base of `Trace` with its sweeps forwards."""
+
+    __slots__ = ()
+
+    # ---- tangents ----------------------------------------------------------------------------
+
+    def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
+        """Forward sweep: the derivative of ``root`` along the given tangents of leaves.
+
+        Parameters
+        ----------
+        root : Var
+            What is differentiated; any shape.
+        tangents : mapping of Var to array_like
+            A tangent, of the leaf's shape, for each leaf that moves; the others stand still.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of the root's shape and dtype. A Var of the enclosing trace when traces are nested.
+
+        Raises
+        ------
+        TraceMismatchError
+            If ``root`` or a key is not a Var of this trace, or a key is not a leaf.
+        SeedError
+            If a tangent has the wrong shape or dtype, or holds NaN.
+
+        Warns
+        -----
+        LostDerivativeWarning
+            As `backward`, also of numbers that depend on inputs alone if one of these moves.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> x = tr.param(np.array([1.0, 2.0]))
+        >>> tr.jvp(x * x, {x: [1.0, 0.5]})
+        array([2., 2.])
+        """
+        check_root(self, root)
+        seeds = checked_tangents(self, tangents)
+        if self.taken is not None:
+            self.taken.warn("jvp", root.id, inactive=any(not self.nodes[id].is_param for id in seeds))
+        (tangent,) = self.push_forward(seeds, [root.id])
+        if tangent is None:
+            return np.zeros(root.node.value.shape, root.node.value.dtype)
+        # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
+        return snapshot(tangent) if isinstance(tangent, Handle) else np.array(tangent)
+
+    def push_forward(self, seeds: Mapping[int, Any], roots: Sequence[int]) -> list[Any]:
+        """Forward sweep to any number of roots at once, for transforms: nothing is checked.
+
+        Parameters
+        ----------
+        seeds : mapping of int to array
+            The tangent of each leaf that moves, by node id, of the node's shape and dtype.
+        roots : sequence of int
+            Node ids.
+
+        Returns
+        -------
+        list
+            The tangent of each root, which may be a seed; None where nothing flows.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> x = tr.param(3.0)
+        >>> y, z = 2 * x, x * x
+        >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
+        [20.0, 60.0]
+        """
+        return push_forward(self.nodes, seeds, roots, where=self)
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def set(self, leaf: Var, value: Any) -> None:
+        """Give a leaf another value; `replay` then recomputes everything that follows from it.
+
+        Parameters
+        ----------
+        leaf : Var
+            A param or input of this trace.
+        value : array_like
+            Held by reference, of a dtype of the same kind. Another shape is fine if the recorded
+            operations accept it; what the Python code made of the old one (slices, axes counted from
+            the front, branches) stays.
+
+        Raises
+        ------
+        TraceMismatchError
+            If ``leaf`` is not a leaf of this trace.
+        DTypeError
+            As `param` and `input`.
+
+        Examples
+        --------
+        >>> import tape
+        >>> tr = tape.Trace()
+        >>> x = tr.input(2.0)
+        >>> y = x * x
+        >>> tr.set(x, 3.0)
+        >>> tr.replay()
+        >>> float(y)
+        9.0
+        """
+        check_leaf(self, leaf, "the first argument of set")
+        value = admit(self, value, leaf.node.is_param)
+        check_replacement(leaf, value)
+        settle(self)  # what shares memory with the old value
+        leaf.node.value = value
+        self._has_other_leaves = True
+
+    def replay(self) -> None:
+        """Recompute every value, in order, from the current leaves.
+
+        The recorded operations run again, not the Python code that recorded them: a branch that
+        was taken then is taken now. On an error nothing has changed.
+
+        Raises
+        ------
+        TapeError
+            Whatever an operation raises for the new values.
+
+        Warns
+        -----
+        LostDerivativeWarning
+            If more was recorded after plain numbers had been taken out of the trace: these stay as they were.
+        """
+        if self.taken is not None:
+            self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
+        recompute(self.nodes, where=self)
+        self._has_other_leaves = False
+        self.adjoints = self.root = None
 
 
 def push_forward(

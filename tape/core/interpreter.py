@@ -1,9 +1,7 @@
-"""Interpreters: who processes an operation, and the stack of those that are open on a thread.
+"""Interpreters, which process operations: their nesting, and the stack of those that are open on a thread.
 
-An operation with Vars among its operands is processed by the innermost `Interpreter` (`innermost`): a `Trace`
-records it, a batch runs its batch rule, and an `Interceptor`, open in a ``with`` block, is asked first about
-operations on Vars from outside of the block. Without one the operation just computes. `tape.core.op.bind` is
-the one place that asks.
+A `Trace` records an operation, a batch runs its batch rule. `tape.core.dispatch` finds the one that processes
+an operation, and has those that are asked before all others.
 
 Each interpreter has a level, deeper than those of the interpreters around it. Nothing here knows of
 operations, traces or arrays.
@@ -18,7 +16,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tape import errors
-from tape.core.node import Handle
 
 if TYPE_CHECKING:
     from tape.core.op import Op
@@ -114,165 +111,6 @@ class Nested(Interpreter):
         self.level = level
         if isinstance(outer, Nested):
             outer._is_enclosing = True
-
-
-class Interceptor(Interpreter):
-    """An interpreter that is open in a block, and processes operations on Vars from outside of it."""
-
-    stack: list[Any]  # of the thread that opened it
-    is_busy = False
-    computes_plainly = False  # whether no program records the plain arrays of the code inside
-    is_constant = False  # whether results have no derivative
-    sees_batches = False  # whether it is asked about operations on batches from outside, too
-
-    def __enter__(self) -> Any:
-        self.level = next_level()
-        push(self)
-        OPEN.append(self)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        OPEN.remove(self)
-        pop(self)
-
-    def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Return the result of an operation on Vars from outside.
-
-        An interceptor is asked once: operations inside of the operation, for instance on the values of
-        outer traces, pass by it.
-        """
-        self.is_busy = True
-        try:
-            return self.intercept(op, operands, attrs)
-        finally:
-            self.is_busy = False
-
-    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Return what the code inside gets in place of ``op(*operands, **attrs)``."""
-        raise NotImplementedError
-
-    def resolve(self, var: Any) -> Any:
-        """Map a Var from outside to its value inside."""
-        return var
-
-    def check_write(self, var: Any) -> None:
-        """Check that the code inside may write to a Var.
-
-        Raises
-        ------
-        InPlaceError
-            If it may not.
-        """
-
-
-# ---- which one -------------------------------------------------------------------------------------
-
-
-def innermost(operands: Sequence[Any]) -> Any:
-    """Return the interpreter that processes an operation, given operands of which one is a Var.
-
-    Raises
-    ------
-    TraceMismatchError
-        If operands belong to two interpreters of one level.
-    TraceDroppedError
-        If the trace of an operand is gone.
-    """
-    if OPEN and (over := _innermost_while_open(operands)) is not None:
-        return over
-    owner: Any = None
-    gone: Any = None
-    for operand in operands:
-        if not isinstance(operand, Handle) or (owner is not None and operand.trace_ref is owner.ref):
-            continue
-        trace = operand.trace_ref()
-        if trace is None:
-            if OPEN and interceptor(-1):
-                gone = operand  # a busy interceptor further out has another Var in its place
-                continue
-            trace = operand.trace  # raises
-        if owner is None or trace.level > owner.level:
-            owner = trace
-        elif trace.level == owner.level:
-            raise errors.TraceMismatchError(
-                f"Vars of two unrelated traces met: {owner!r} and {trace!r}, both at level {owner.level}. "
-                "Use one trace; or nest them, opening the inner one with `with tape.Trace() as inner:` "
-                "inside the other's, or making its params from the other's Vars"
-            )
-    return gone.trace if owner is None else owner
-
-
-def _innermost_while_open(operands: Sequence[Any]) -> Any:
-    """Return an interceptor that comes before the owners of these operands, or else the deepest of these.
-
-    None if there is neither: if the trace of an operand is gone, or two are of one level.
-    """
-    found: Any = None
-    level, is_batched, is_clear = -1, False, True  # the level of a trace which is gone: one may replace it
-    for operand in operands:
-        if isinstance(operand, Handle) and (found is None or operand.trace_ref is not found.ref):
-            trace = operand.trace_ref()
-            if trace is None or trace.level == level:
-                is_clear = False
-                continue
-            is_batched = is_batched or trace.is_batch
-            if trace.level > level:
-                found, level = trace, trace.level
-    over = interceptor(level, of_batches=is_batched)
-    return over if over is not None or not is_clear else found
-
-
-def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
-    """Return the innermost interceptor of this thread that is deeper than a level, and not busy.
-
-    With ``of_batches`` it is one that sees batches.
-    """
-    for interpreter in reversed(_stack.interpreters):
-        if interpreter.level <= level:
-            return None
-        if isinstance(interpreter, Interceptor) and not interpreter.is_busy:
-            if of_batches and not interpreter.sees_batches:
-                continue
-            return interpreter
-    return None
-
-
-def is_intercepted() -> bool:
-    """Whether an interceptor or a program recorder is open on this very thread."""
-    return any(interpreter in OPEN for interpreter in _stack.interpreters)
-
-
-def resolve(leaf: Any) -> Any:
-    """Map a Var to its value inside the innermost interceptor; other leaves are returned as they are."""
-    if OPEN and isinstance(leaf, Handle):
-        trace = leaf.trace_ref()
-        over = interceptor(-1 if trace is None else trace.level)
-        return leaf if over is None else over.resolve(leaf)
-    return leaf
-
-
-def lift(value: Any) -> Any:
-    """Return a plain value as a Var of the program that is being recorded on this thread, if one is.
-
-    What is computed with it is then recorded as well: nothing derived from an array that the function closes
-    over is frozen.
-    """
-    if OPEN and not isinstance(value, Handle):
-        program = recorder()
-        if program is not None:
-            return program.constant(value)
-    return value
-
-
-def recorder() -> Any | None:
-    """Return the program recorder that records the plain arrays of this thread, if there is one."""
-    for interpreter in reversed(_stack.interpreters):
-        if isinstance(interpreter, Interceptor):
-            if interpreter.computes_plainly:
-                return None
-        elif interpreter in OPEN:
-            return None if interpreter.is_computing else interpreter
-    return None
 
 
 # ---- the stack -------------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from tape import errors
-from tape.core.sites import Place, Site
+from tape.core.sites import Noted
 from tape.kernels.accumulate import Scattered
 
 if TYPE_CHECKING:
@@ -54,21 +54,7 @@ class Call:
         return Node(node.value if self.op is None else self.op(*inputs[1::2], **self.attrs), self, inputs)
 
 
-class Named(NamedTuple):
-    """The place of a node that has a name.
-
-    Attributes
-    ----------
-    place : tuple or None
-        None unless the trace keeps places.
-    name : str
-    """
-
-    place: Place | None
-    name: str
-
-
-class Node:
+class Node(Noted):
     """One entry of a tape.
 
     Attributes
@@ -90,11 +76,7 @@ class Node:
 
     # The environment of the vjp closure is the node itself, and a node refers to as little as it can:
     # on a long scalar tape, every further slot costs memory and makes each garbage collection longer.
-    # The one for the site costs neither: allocation rounds three up to four, and it is mostly empty; so a
-    # name goes there, too.
-    __slots__ = ("_site", "call", "inputs", "value")
-
-    _site: Place | Named | None  # where it was recorded, if that was asked for; otherwise not there at all
+    __slots__ = ("call", "inputs", "value")
 
     is_param = False
 
@@ -122,28 +104,6 @@ class Node:
     def operands(self) -> tuple[Any, ...]:
         """The value of each operand."""
         return self.inputs[1::2]
-
-    @property
-    def name(self) -> str | None:
-        """The name that the user has given it, if any; it can be set."""
-        note = getattr(self, "_site", None)
-        return note.name if type(note) is Named else None
-
-    @name.setter
-    def name(self, name: str | None) -> None:
-        self._site = self.place if name is None else Named(self.place, name)
-
-    @property
-    def place(self) -> Place | None:
-        """The code and offset that `site` is made from."""
-        note = getattr(self, "_site", None)
-        return note.place if type(note) is Named else note
-
-    @property
-    def site(self) -> Site | None:
-        """The place in the user's code that recorded it; None unless the trace keeps that."""
-        place = self.place
-        return None if place is None else Site(*place)
 
     @property
     def vjp(self) -> Callable[[Any], Contributions] | None:
@@ -194,10 +154,10 @@ class Handle:
 
     __slots__ = ("__weakref__", "id", "node", "share", "trace_ref")
 
-    is_traced: ClassVar[bool] = (
-        False  # whether a program computes this anew: see `tape.program.record.traced`
-    )
-    is_batch: ClassVar[bool] = False  # whether it stands for several values: see `tape.interpreters.batching`
+    # Whether a program computes this anew (`tape.program.record.traced`), and whether it stands for several
+    # values (`tape.interpreters.batching`).
+    is_traced: ClassVar[bool] = False
+    is_batch: ClassVar[bool] = False
 
     def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
         self.trace_ref = trace_ref
@@ -245,32 +205,3 @@ def _first(values: Any) -> Any:
     if isinstance(values, tuple):  # several results
         return type(values)(map(_first, values))
     return values[0] if len(values) else np.zeros(values.shape[1:], values.dtype)[()]
-
-
-def plain_batch(value: Any) -> Any:
-    """The array below all nesting; of a batch all of them, with an axis in front for each batch."""
-    while isinstance(value, Handle):
-        value = value.node.value
-    return value
-
-
-def untraced(value: Any) -> Any:
-    """The array below all traces; of a batch, a batch of these."""
-    if not isinstance(value, Handle):
-        return value
-    below = untraced(value.node.value)
-    return value.trace.batch(below) if value.is_batch else below  # type: ignore[attr-defined]
-
-
-def batch_below(value: Any) -> Any:
-    """The batch that a handle is, or that stands below its traces; None if there is none."""
-    while isinstance(value, Handle) and not value.is_batch:
-        value = value.node.value
-    return value if isinstance(value, Handle) else None
-
-
-def traced(value: Any) -> Any:
-    """The array below all nesting; in a function that is being compiled the Var that stands for it."""
-    while isinstance(value, Handle) and not value.is_traced:
-        value = value.node.value
-    return value

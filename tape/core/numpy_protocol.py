@@ -15,10 +15,11 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.numbers import NotFree, freed
-from tape.core.interpreter import OPEN, recorder
+from tape.core.dispatch import recorder
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle
 from tape.core.operands import as_operand
-from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS, find
+from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS
 from tape.inplace.aliases import are_related
 
 # Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
@@ -64,6 +65,9 @@ _CREATION: dict[Any, str] = {
 _CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
 """Functions that make arrays -> their names in `tape.numpy`."""
 
+LATE: list[Callable[[Any], Callable[..., Any] | None]] = []
+"""Functions that find an operation which is not in the table yet."""
+
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Process a ufunc, or a method of one, with Vars among its operands.
@@ -75,7 +79,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     UnsupportedError
         If there is no rule for it, or for a keyword.
     """
-    function = find(ufunc)
+    function = _find(ufunc)
     name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
     if method == "at":
         if not isinstance(inputs[0], Handle):
@@ -112,8 +116,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     return _call(function, name, inputs, kwargs) if kwargs else function(*inputs)
 
 
-def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Process a NumPy function with Vars among its arguments.
+def call_function(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], like: Any = None
+) -> Any:
+    """Process a NumPy function with Vars among its arguments, or one that makes arrays ``like`` a Var.
 
     Raises
     ------
@@ -135,6 +141,9 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
             if not isinstance(x, Handle):
                 return _into_plain(_title(func), func, args, kwargs)
             return WRITERS[func](x, args, kwargs)
+        if func in _CREATION:
+            made = getattr(import_module("tape.numpy"), _CREATION[func])(*args, **kwargs)
+            return made if isinstance(made, Handle) else INTERNAL["beside"](like, made)
         if func in _ON_MEMORY:
             if OPEN and recorder() is not None:
                 raise errors.UnsupportedError(
@@ -150,15 +159,12 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     return _call(function, "", args, kwargs, func)
 
 
-def is_creation(func: Any) -> bool:
-    """Whether a NumPy function makes arrays, and so has met a Var as ``like=``."""
-    return func in _CREATION
-
-
-def create(like: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Make an array on the trace of a Var that was given as ``like=``."""
-    made = getattr(import_module("tape.numpy"), _CREATION[func])(*args, **kwargs)
-    return made if isinstance(made, Handle) else INTERNAL["beside"](like, made)
+def _find(function: Any) -> Callable[..., Any] | None:
+    """Return the operation for a NumPy function or ufunc; None if there is none."""
+    known = OPERATIONS.get(function)
+    if known is None:
+        known = next((found for late in LATE if (found := late(function)) is not None), None)
+    return known
 
 
 def _title(function: Any) -> str:

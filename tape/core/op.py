@@ -9,26 +9,22 @@ and which follow from which, is in `tape.core.rules`. This file never knows what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from tape import errors
-from tape.conversion.foreign import complaint
 from tape.core.batch_rules import BatchRule
-from tape.core.interpreter import OPEN, innermost
+from tape.core.calls import shared_call
+from tape.core.dispatch import innermost
+from tape.core.failures import NUMPY_ERRORS, is_of_a_library, raise_failure
+from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle
-from tape.core.operands import lift_all, plain_operands, tell_places
+from tape.core.operands import lift_all, plain_operands
 from tape.core.pattern_rules import PatternRule
-from tape.core.pulls import make_pull
-from tape.core.results import Results
+from tape.core.results import checked_results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import implements
-
-NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
-"""The errors that NumPy raises for operands that do not fit."""
 
 
 def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -156,7 +152,7 @@ class Op:
         self.data_dependent = lower is None and batch is None if data_dependent is None else data_dependent
         self.view = view
         self.widens = widens
-        self.explains_errors = _is_of_a_library(forward) if explains_errors is None else explains_errors
+        self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
@@ -187,51 +183,11 @@ class Op:
             self.fail(operands, error)
         if type(value) is np.ndarray or isinstance(value, np.generic):
             return value
-        return Results(map(self._one, value)) if isinstance(value, (tuple, list)) else self._one(value)
+        return checked_results(value, self.name)
 
-    def _one(self, value: Any) -> Any:
-        """Return a result as an array or a NumPy scalar."""
-        if isinstance(value, (tuple, list)):
-            raise errors.UnsupportedError(
-                f"a result of {self.name} is a {type(value).__name__}. Return arrays"
-            )
-        if (wrong := complaint(value)) is not None:
-            raise errors.DTypeError(f"{self.name} returned {wrong}")
-        return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]
-
-    def fail(self, operands: Sequence[Any], error: Exception, given: Sequence[Any] = ()) -> NoReturn:
-        """Raise the error that an error in forward is to the caller, who has given Vars or values."""
-        if isinstance(error, errors.TapeError):
-            raise error
-        if not self.explains_errors:
-            error.add_note(
-                f"in the forward function of {self!r}, called with {errors.describe_all(operands)}"
-            )
-            tell_places(error, given)
-            raise error
-        explained = errors.explain(self.name, operands, error)
-        tell_places(explained, given)
-        raise explained from error
-
-    def call(self, attrs: dict[str, Any], active: tuple[bool, ...]) -> Call:
-        """Return what the nodes of calls alike share, given which operands are active."""
-        known = self._calls.get(active)
-        if known is None:
-            pull = make_pull(self, active) if True in active else None
-            known = self._calls[active] = Call(self, {}, pull)
-        if not attrs:
-            return known
-        key = _key(active, attrs)
-        if key is None:
-            return Call(self, attrs, known.pull)
-        call = self._calls.get(key)
-        if call is None:
-            if len(self._calls) >= _MOST_CALLS:
-                self._calls.clear()
-            call = self._calls[key] = Call(self, attrs, known.pull)
-        return call
-
-    tangent = push  # as a method
+    call = shared_call  # as methods
+    fail = raise_failure
+    tangent = push
 
     def without_rules(self) -> Op:
         """Return the same operation, constant to every derivative."""
@@ -242,33 +198,3 @@ class Op:
             self._constant = Op(self.forward, **{key: getattr(self, key) for key in same})
             self._constant.is_constant = True
         return self._constant
-
-
-_MOST_CALLS = 256
-_PLAIN = frozenset({int, bool, str, type(None)})
-
-
-def _key(active: tuple[bool, ...], attrs: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return a key that calls alike share; None if a static argument is anything out of the ordinary."""
-    key: list[Any] = [active]
-    for name, value in attrs.items():
-        kind = type(value)
-        if kind is tuple:
-            if not _PLAIN.issuperset(map(type, value)):
-                return None
-            key += map(type, value)
-        elif kind not in _PLAIN:
-            return None
-        key += (name, kind, value)
-    return tuple(key)
-
-
-_LIBRARIES = frozenset({"numpy", "scipy", "tape", "_operator"})
-
-
-def _is_of_a_library(forward: Any) -> bool:
-    """Whether it is the operands that are wrong where a function raises, rather than the function."""
-    while isinstance(forward, partial):
-        forward = forward.func
-    module = getattr(forward, "__module__", None) or ""
-    return isinstance(forward, np.ufunc) or module.partition(".")[0] in _LIBRARIES

@@ -14,7 +14,8 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint, copies, defers_to
-from tape.core.interpreter import OPEN, lift, recorder
+from tape.core.dispatch import lift, recorder
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle
 from tape.core.results import Results
 

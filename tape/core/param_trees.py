@@ -14,7 +14,7 @@ from tape import tree
 from tape.core.node import Handle
 
 if TYPE_CHECKING:
-    from tape.core.recording import Recording
+    from tape.core.listed import Listed
     from tape.core.var import Var
 
 
@@ -37,7 +37,7 @@ class Params(list["Var"]):
 
     __slots__ = ("_trace",)
 
-    def __init__(self, trace: Recording, params: Iterable[Var]) -> None:
+    def __init__(self, trace: Listed, params: Iterable[Var]) -> None:
         super().__init__(params)
         self._trace = trace
 

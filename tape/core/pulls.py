@@ -1,42 +1,15 @@
-"""Pull functions: what `Node.vjp` calls, made once for an operation and a pattern of active operands."""
+"""Pull functions: what the reverse sweep calls of a node, for operations of one or two operands.
+
+`tape.core.calls` has those of all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tape.core.fitting import fit, widened
 from tape.core.node import Node, Pull
 from tape.core.operands import FAST
-from tape.core.rules import TransposedJvp, check_count, one_for_each
-
-if TYPE_CHECKING:
-    from tape.core.op import Op
-
-
-def make_pull(op: Op, active: Sequence[bool]) -> Pull | None:
-    """Return the pull function of an operation's nodes, given which operands want an adjoint.
-
-    Returns
-    -------
-    callable or None
-        ``pull(node, adjoint)``: pairs of parent and contribution. None if nothing flows.
-    """
-    rules: Any = op.vjp
-    if rules is None:
-        return None
-    if isinstance(rules, TransposedJvp):
-        return _pull_jointly(partial(rules.pulled_back, active), active)
-    if callable(rules):
-        return _pull_jointly(rules, active)
-    check_count(op, "vjp", rules, active)
-    wanted = [rule if is_active else None for rule, is_active in zip(rules, active, strict=False)]
-    if not any(wanted):
-        return None
-    if len(active) == 1:
-        return pull_unary(wanted[0])
-    return _pull(wanted, op.widens)
 
 
 def pull_unary(rule: Any) -> Pull:
@@ -75,32 +48,3 @@ def pull_binary(widens: bool, rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pu
     if rule_y is None:
         return pull_x, pull_x, None
     return pull_both, pull_x, pull_y
-
-
-def _pull(rules: Sequence[Any], widens: bool) -> Pull:
-    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
-        out, operands, attrs = node.value, node.operands, node.attrs
-        if widens:
-            operands = tuple(widened(operand, out) for operand in operands)
-        return [
-            (parent, fit(rule(g, out, *operands, **attrs), operand, node))  # type: ignore[misc]
-            for rule, parent, operand in zip(rules, node.parents, operands, strict=True)
-            if rule is not None
-        ]
-
-    return pull
-
-
-def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
-    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
-        operands = node.operands
-        contributions = one_for_each(rule(g, node.value, *operands, **node.attrs), operands, node.op)
-        return [
-            (parent, fit(contribution, operand, node))  # type: ignore[misc]
-            for parent, operand, contribution, wanted in zip(
-                node.parents, operands, contributions, active, strict=True
-            )
-            if wanted and contribution is not None
-        ]
-
-    return pull

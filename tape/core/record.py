@@ -1,24 +1,26 @@
 """Recorders: functions that record one operation by the shortest way there is.
 
 Half of eager's time goes into recording. These functions do what `Recording.process` in `tape.core.recording`
-does, for Vars of a plain trace and, below it, of a program's recorder. They are made once for an operation,
-so that a call decides nothing anew. Everything else goes through `tape.core.op.bind`.
+does, for Vars of a plain trace; for those of a program, which may be below it, others do
+(`tape.core.program_recorders`). They are made once for an operation, so that a call decides nothing anew.
+Everything else goes through `tape.core.op.bind`.
 """
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from tape.core.interpreter import OPEN, interceptor
+from tape.core.dispatch import interceptor
+from tape.core.failures import NUMPY_ERRORS
+from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle, Node
-from tape.core.op import NUMPY_ERRORS, Op, bind
+from tape.core.op import Op, bind
 from tape.core.operands import FAST, as_operand, other_operand
+from tape.core.presentation import present_as
+from tape.core.program_recorders import program_recorder
 from tape.core.pulls import pull_binary, pull_unary
 from tape.core.specialise import recorder
 from tape.core.table import implements
@@ -55,79 +57,15 @@ def recorder_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     else:
         function, protocol = _binary(op), _binary(op, other_operand)
     for each in (function, protocol):
-        each.__name__ = each.__qualname__ = op.name
-        each.__module__ = _defining_module()  # where pickle finds it by its name
-        each.__doc__ = _doc(op)
-        each.op = op  # type: ignore[attr-defined]
+        present_as(op, each)
     if numpy is not None:
         implements(numpy)(protocol)
     return function
 
 
-def _doc(op: Op) -> str | None:
-    """Return the documentation of an operation: NumPy's without its examples, which need NumPy's module."""
-    home = type(op.forward) if isinstance(op.forward, np.ufunc) else op.forward
-    is_ours = getattr(home, "__module__", "").partition(".")[0] not in ("numpy", "scipy")
-    return op.__doc__ if is_ours or op.__doc__ is None else re.split(r"\n *Examples\n *-+\n", op.__doc__)[0]
-
-
-def _defining_module() -> str:
-    """Return the name of the module whose code is being run at its top level, as a rule by an import."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "<module>":
-        frame = frame.f_back
-    return __name__ if frame is None else frame.f_globals.get("__name__", __name__)
-
-
-def _for_programs(op: Op) -> Callable[..., Any]:
-    """Return a function of Vars of a program's recorder, where nothing is active, and scalars."""
-    forward = op.forward
-    call = Call(op, _NO_ATTRS, None)
-    if op.data_dependent:
-        return lambda *operands: bind(op, operands, _NO_ATTRS)
-
-    def record(*operands: Any) -> Any:
-        ref = None
-        inputs: list[Any] = []
-        for operand in operands:
-            if not isinstance(operand, Handle):
-                if type(operand) not in FAST:
-                    return bind(op, operands, _NO_ATTRS)
-                inputs += (None, operand)
-                continue
-            if operand.trace_ref is not ref:
-                if ref is not None:
-                    return bind(op, operands, _NO_ATTRS)
-                ref = operand.trace_ref
-            inputs += (operand.id, operand.node.value)
-        trace: Any = None if ref is None else ref()
-        if trace is None or not trace.is_program or trace.is_computing or trace.watching is not None:
-            return bind(op, operands, _NO_ATTRS)
-        if interceptor(trace.level) is not None:
-            return bind(op, operands, _NO_ATTRS)
-        trace.is_computing = True
-        try:
-            value = forward(*inputs[1::2])
-        except Exception:
-            value = None  # done again below, with an error that says more
-        finally:
-            trace.is_computing = False
-        if type(value) is not np.ndarray and not isinstance(value, np.generic):
-            return bind(op, operands, _NO_ATTRS)
-        node, nodes = _new(Node), trace.nodes
-        node.value, node.call, node.inputs = value, call, tuple(inputs)
-        var = _new(trace.var_type)
-        var.id = len(nodes)
-        var.trace_ref, var.node, var.share = ref, node, None
-        nodes.append(node)
-        return var
-
-    return record
-
-
 def _unary(op: Op) -> Callable[..., Any]:
     forward = op.forward
-    on_program = _for_programs(op)
+    on_program = program_recorder(op)
     inactive = Call(op, _NO_ATTRS, None)
     active = Call(op, _NO_ATTRS, pull_unary(*op.vjp)) if op.vjp else inactive  # type: ignore[misc]
 
@@ -164,7 +102,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[..., Any]:
     """Return a function of two operands; ``convert`` is for neither Vars nor common scalars."""
     forward = op.forward
-    on_program = _for_programs(op)
+    on_program = program_recorder(op)
     pulls = pull_binary(op.widens, *op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
     inactive = Call(op, _NO_ATTRS, None)

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tape import errors
+from tape.conversion.foreign import complaint
 from tape.core.node import Handle, plain
 from tape.core.table import INTERNAL
 
@@ -40,6 +42,23 @@ class Results(tuple[Any, ...]):
     def __add__(self, other: Any) -> Results:
         pairs = zip(self, other, strict=True)
         return Results([b if a is None else a if b is None else a + b for a, b in pairs])
+
+
+def checked_results(value: Any, name: str) -> Any:
+    """Return what the forward function of an operation has returned as an array, a scalar, or several."""
+    if not isinstance(value, (tuple, list)):
+        return _checked(value, name)
+    for one in value:
+        if isinstance(one, (tuple, list)):
+            raise errors.UnsupportedError(f"a result of {name} is a {type(one).__name__}. Return arrays")
+    return Results([_checked(one, name) for one in value])
+
+
+def _checked(value: Any, name: str) -> Any:
+    """Return one result as an array or a NumPy scalar."""
+    if (wrong := complaint(value)) is not None:
+        raise errors.DTypeError(f"{name} returned {wrong}")
+    return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]
 
 
 def is_several(value: Any) -> bool:

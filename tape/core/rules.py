@@ -13,9 +13,10 @@ import numpy as np
 
 from tape import errors
 from tape.core import series
-from tape.core.fitting import fit, fit_tangent, widened
+from tape.core.fitting import fit, widened
 from tape.core.node import Call, Node, plain
 from tape.core.results import Results, is_several
+from tape.core.table import INTERNAL
 from tape.core.transposition import pull_transposed, push_transposed
 
 if TYPE_CHECKING:
@@ -59,6 +60,17 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
             f"the jvp rule of {op.name} made {errors.describe(total)} for a result that is "
             f"{errors.describe(out)}. Return its shape, or one that broadcasts to it"
         ) from error
+
+
+def fit_tangent(tangent: Any, out: Any) -> Any:
+    """Return a tangent in the shape and dtype of the result it is for; None where nothing flows."""
+    if tangent is None:
+        return None
+    if type(tangent) is Results:
+        return Results(map(fit_tangent, tangent, plain(out)))
+    if tangent.shape != out.shape:
+        tangent = INTERNAL["broadcast_to"](tangent, shape=out.shape)
+    return tangent if tangent.dtype == out.dtype else INTERNAL["cast"](tangent, dtype=out.dtype)
 
 
 def _check_several(tangents: Any, out: Any, op: Op) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import traced
+from tape.core.nesting import traced
 
 Series = list[Any]
 TaylorRule = Callable[[Any, Any, Sequence[Series], dict[str, Any]], Series]

@@ -1,4 +1,4 @@
-"""Places: which line of the user's code recorded a node, and the name scopes around it.
+"""Places and names: which line of the user's code recorded a node, and what it is called.
 
 A node keeps a tuple with a code object and an offset in it, which takes well under a microsecond; what `Site`
 tells, file, line, columns and text, is found out when somebody asks.
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tape import errors
@@ -197,6 +197,52 @@ class Site:
             positions = _positions[self._code] = tuple(self._code.co_positions())
         k = self._offset // 2
         return positions[k] if k < len(positions) else (None, None, None, None)
+
+
+class Named(NamedTuple):
+    """The place of something that has a name.
+
+    Attributes
+    ----------
+    place : tuple or None
+        None if no place is kept.
+    name : str
+    """
+
+    place: Place | None
+    name: str
+
+
+class Noted:
+    """Something recorded, with a place and a name if it was given them: the base of nodes."""
+
+    # Of most nodes this slot is empty. It costs no memory, as allocation rounds the three of a node up to
+    # four; so a name goes there, too.
+    __slots__ = ("_site",)
+
+    _site: Place | Named | None  # not there at all unless one was given
+
+    @property
+    def name(self) -> str | None:
+        """The name that the user has given it, if any; it can be set."""
+        note = getattr(self, "_site", None)
+        return note.name if type(note) is Named else None
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._site = self.place if name is None else Named(self.place, name)
+
+    @property
+    def place(self) -> Place | None:
+        """The code and offset that `site` is made from."""
+        note = getattr(self, "_site", None)
+        return note.place if type(note) is Named else note
+
+    @property
+    def site(self) -> Site | None:
+        """The place in the user's code that recorded it; None unless the trace keeps that."""
+        place = self.place
+        return None if place is None else Site(*place)
 
 
 _positions: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()

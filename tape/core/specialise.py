@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tape.core.interpreter import OPEN, is_intercepted
+from tape.core.dispatch import is_intercepted
+from tape.core.failures import NUMPY_ERRORS
+from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle, Node
-from tape.core.op import NUMPY_ERRORS, Op, bind
+from tape.core.op import Op, bind
 from tape.core.operands import FAST
 from tape.core.var import Var
 from tape.inplace.aliases import note_view

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from tape import errors
-from tape.core import interpreter
+from tape.core import dispatch, interpreter
 from tape.core.bit_states import kind_of, state_of
 from tape.core.node import Handle
 
@@ -164,7 +164,7 @@ class Scope:
     def draw(self, source: Source, what: Draw) -> Any:
         """Draw from a source; return what was drawn."""
         state = self.state(source)
-        if isinstance(state, Handle) and interpreter.recorder() is None:
+        if isinstance(state, Handle) and dispatch.recorder() is None:
             raise errors.UnsupportedError(
                 "random numbers were drawn in code that a program calls back, as the forward function of "
                 "an operation of your own is: they would be the same in every call. Draw them before, and "

@@ -41,17 +41,6 @@ class _Internal(dict[str, Callable[..., Any]]):
 INTERNAL = _Internal()
 """What the engine calls of the floors above it, where NumPy has no function to name it by -> by name."""
 
-LATE: list[Callable[[Any], Callable[..., Any] | None]] = []
-"""Functions that find an operation which is not in the table yet: see `find`."""
-
-
-def find(function: Any) -> Callable[..., Any] | None:
-    """Return the operation for a NumPy function or ufunc; None if there is none."""
-    known = OPERATIONS.get(function)
-    if known is None:
-        known = next((found for late in LATE if (found := late(function)) is not None), None)
-    return known
-
 
 def implements(*functions: Any) -> Callable[[F], F]:
     """Make the decorated function what runs when one of these NumPy functions is given a Var.

@@ -1,33 +1,31 @@
 """The tape: `Trace` records nodes in a flat list and sweeps over it, backwards, forwards and again.
 
-A sweep is a loop over that list, never a sort and never a recursion (`tape.core.sweep`, `tape.core.forward`).
-How nodes get there is in `tape.core.recording`.
+A sweep is a loop over that list, never a sort and never a recursion. Here are those backwards, by the loop in
+`tape.core.sweep`; those forwards are in `tape.core.forward`. How nodes get there is in `tape.core.recording`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tape import errors
 from tape.core import checks
-from tape.core.forward import push_forward, recompute
+from tape.core.forward import ForwardSweeps
 from tape.core.interpreter import OPEN
-from tape.core.node import Handle, snapshot
-from tape.core.recording import Recording
+from tape.core.node import Handle
 from tape.core.sweep import pull_back, unshared
 from tape.core.table import INTERNAL
 from tape.core.var import Var
-from tape.inplace.aliases import settle
 from tape.inspect.shown import Shown
 
 if TYPE_CHECKING:
     from tape.program.replay import TraceProgram
 
 
-class Trace(Recording, Shown):
+class Trace(ForwardSweeps, Shown):
     """A tape: records operations while Python runs, then sweeps over them.
 
     Parameters
@@ -51,6 +49,10 @@ class Trace(Recording, Shown):
         Nesting depth. An operation records on the deepest trace among its operands, the others are
         constants to it. A trace is nested in another one by making leaves from its Vars. One that is
         opened in a ``with`` block is deeper than all that are not, and than those opened around it.
+    adjoints : list or None
+        What the last `backward` has found, for listings and pictures, until the next one or a `replay`.
+    root : Var or None
+        What that was the sweep of.
     taken : Taken or None
         The plain numbers that were taken out by ``float()`` and its like; None if there are none.
 
@@ -64,22 +66,7 @@ class Trace(Recording, Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("_adjoints", "_root")
-
-    _adjoints: list[Any] | None  # neither is there before the first `backward`
-    _root: Var | None
-
-    @property
-    def adjoints(self) -> list[Any] | None:
-        """What the last `backward` has found, for listings and pictures, until the next one or a `replay`."""
-        return getattr(self, "_adjoints", None)
-
-    @property
-    def root(self) -> Var | None:
-        """What that was the sweep of."""
-        return getattr(self, "_root", None)
-
-    # ---- sweeping ----------------------------------------------------------------------------
+    __slots__ = ()
 
     def backward(self, root: Var, seed: Any = None) -> list[Any]:
         """Reverse sweep: the adjoint of every node.
@@ -124,7 +111,7 @@ class Trace(Recording, Shown):
             self.taken.warn("backward", root_id)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
-        self._adjoints, self._root = list(adjoints), root.again()
+        self.adjoints, self.root = list(adjoints), root.again()
         return adjoints
 
     def backward_param_grads(
@@ -266,138 +253,6 @@ class Trace(Recording, Shown):
         """Do what `pull_back` does, node by node."""
         adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
-
-    def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
-        """Forward sweep: the derivative of ``root`` along the given tangents of leaves.
-
-        Parameters
-        ----------
-        root : Var
-            What is differentiated; any shape.
-        tangents : mapping of Var to array_like
-            A tangent, of the leaf's shape, for each leaf that moves; the others stand still.
-
-        Returns
-        -------
-        numpy.ndarray
-            Of the root's shape and dtype. A Var of the enclosing trace when traces are nested.
-
-        Raises
-        ------
-        TraceMismatchError
-            If ``root`` or a key is not a Var of this trace, or a key is not a leaf.
-        SeedError
-            If a tangent has the wrong shape or dtype, or holds NaN.
-
-        Warns
-        -----
-        LostDerivativeWarning
-            As `backward`, also of numbers that depend on inputs alone if one of these moves.
-
-        Examples
-        --------
-        >>> import numpy as np, tape
-        >>> tr = tape.Trace()
-        >>> x = tr.param(np.array([1.0, 2.0]))
-        >>> tr.jvp(x * x, {x: [1.0, 0.5]})
-        array([2., 2.])
-        """
-        checks.check_root(self, root)
-        seeds = checks.checked_tangents(self, tangents)
-        if self.taken is not None:
-            self.taken.warn("jvp", root.id, inactive=any(not self.nodes[id].is_param for id in seeds))
-        (tangent,) = self.push_forward(seeds, [root.id])
-        if tangent is None:
-            return _zeros_like(root.node.value)
-        # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
-        return snapshot(tangent) if isinstance(tangent, Handle) else np.array(tangent)
-
-    def push_forward(self, seeds: Mapping[int, Any], roots: Sequence[int]) -> list[Any]:
-        """Forward sweep to any number of roots at once, for transforms: nothing is checked.
-
-        Parameters
-        ----------
-        seeds : mapping of int to array
-            The tangent of each leaf that moves, by node id, of the node's shape and dtype.
-        roots : sequence of int
-            Node ids.
-
-        Returns
-        -------
-        list
-            The tangent of each root, which may be a seed; None where nothing flows.
-
-        Examples
-        --------
-        >>> import numpy as np, tape
-        >>> tr = tape.Trace()
-        >>> x = tr.param(3.0)
-        >>> y, z = 2 * x, x * x
-        >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
-        [20.0, 60.0]
-        """
-        return push_forward(self.nodes, seeds, roots, where=self)
-
-    # ---- replaying ---------------------------------------------------------------------------
-
-    def set(self, leaf: Var, value: Any) -> None:
-        """Give a leaf another value; `replay` then recomputes everything that follows from it.
-
-        Parameters
-        ----------
-        leaf : Var
-            A param or input of this trace.
-        value : array_like
-            Held by reference, of a dtype of the same kind. Another shape is fine if the recorded
-            operations accept it; what the Python code made of the old one (slices, axes counted from
-            the front, branches) stays.
-
-        Raises
-        ------
-        TraceMismatchError
-            If ``leaf`` is not a leaf of this trace.
-        DTypeError
-            As `param` and `input`.
-
-        Examples
-        --------
-        >>> import tape
-        >>> tr = tape.Trace()
-        >>> x = tr.input(2.0)
-        >>> y = x * x
-        >>> tr.set(x, 3.0)
-        >>> tr.replay()
-        >>> float(y)
-        9.0
-        """
-        checks.check_leaf(self, leaf, "the first argument of set")
-        value = self._leaf_value(value, leaf.node.is_param)
-        checks.check_replacement(leaf, value)
-        settle(self)  # what shares memory with the old value
-        leaf.node.value = value
-        self._has_other_leaves = True
-
-    def replay(self) -> None:
-        """Recompute every value, in order, from the current leaves.
-
-        The recorded operations run again, not the Python code that recorded them: a branch that
-        was taken then is taken now. On an error nothing has changed.
-
-        Raises
-        ------
-        TapeError
-            Whatever an operation raises for the new values.
-
-        Warns
-        -----
-        LostDerivativeWarning
-            If more was recorded after plain numbers had been taken out of the trace: these stay as they were.
-        """
-        if self.taken is not None:
-            self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
-        recompute(self.nodes, where=self)
-        self._has_other_leaves = False
-        self._adjoints = self._root = None
 
     def compile(self, root: Var) -> TraceProgram:
         """Compile the tape up to a root, with its reverse sweep, to a program that runs without Python.

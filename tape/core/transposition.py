@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.node import Handle, plain_batch, snapshot
+from tape.core.nesting import plain_batch
+from tape.core.node import Handle, snapshot
 from tape.core.results import Results, pack, unpack
 from tape.core.trace import Trace
 

@@ -7,53 +7,21 @@ Nothing is computed here. Methods and attributes are in `tape.core.var_methods`,
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.conversion.numbers import check_hash
-from tape.core.node import plain, snapshot
-from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, create, is_creation
+from tape.core.node import snapshot
+from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise
 from tape.core.operands import other_operand
-from tape.core.results import is_several, unpack
 from tape.core.table import INTERNAL, OPERATIONS
-from tape.core.var_methods import binary
+from tape.core.var_methods import binary, reflected, unary
 from tape.core.var_writing import InPlaceMethods
 from tape.inplace.aliases import Stale
 from tape.inspect.words import short
-
-
-def _reflected(key: Any) -> Callable[[Any, Any], Any]:
-    """Return a method for an operator of two operands, the Var being the right one."""
-
-    def method(self: Any, other: Any) -> Any:
-        return OPERATIONS[key](other, self)
-
-    return method
-
-
-def _product(*, is_left: bool) -> Callable[[Any, Any], Any]:
-    """Return a method for ``@``, the Var being the left or the right operand."""
-
-    def method(self: Any, other: Any) -> Any:
-        if type(other) is not np.ndarray and is_sparse(other):
-            return INTERNAL["product with a sparse array"](other, self, not is_left)
-        return OPERATIONS[np.matmul](self, other) if is_left else OPERATIONS[np.matmul](other, self)
-
-    return method
-
-
-def _unary(key: Any) -> Callable[[Any], Any]:
-    """Return a method for an operator of one operand."""
-
-    def method(self: Any) -> Any:
-        return OPERATIONS[key](self)
-
-    return method
 
 
 class Var(InPlaceMethods):
@@ -107,27 +75,6 @@ class Var(InPlaceMethods):
         name = f", name={self.name!r}" if self.name else ""
         return f"Var({short(self.node.value)}{name}, id={self.id})"
 
-    def __len__(self) -> int:
-        if not self.ndim:
-            if is_several(self):
-                return len(plain(self))
-            raise errors.ConversionError(f"{self!r} has no axes, and so no length and no elements")
-        return self.shape[0]
-
-    def __copy__(self) -> Var:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Var:
-        return self.copy()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
-
-    def __iter__(self) -> Iterator[Var]:
-        if is_several(self):
-            return iter(unpack(self))
-        return (self[i] for i in range(len(self)))
-
     def __hash__(self) -> int:  # by identity, so that Vars can be keys
         check_hash(self)
         return object.__hash__(self)
@@ -135,29 +82,38 @@ class Var(InPlaceMethods):
     # ---- operators -----------------------------------------------------------------------------
 
     # What the table has for a ufunc returns NotImplemented where the other operand is to compute.
-    __add__, __radd__ = binary(np.add), _reflected(np.add)
-    __sub__, __rsub__ = binary(np.subtract), _reflected(np.subtract)
-    __mul__, __rmul__ = binary(np.multiply), _reflected(np.multiply)
-    __truediv__, __rtruediv__ = binary(np.divide), _reflected(np.divide)
-    __floordiv__, __rfloordiv__ = binary(np.floor_divide), _reflected(np.floor_divide)
-    __mod__, __rmod__ = binary(np.remainder), _reflected(np.remainder)
-    __pow__, __rpow__ = binary(np.power), _reflected(np.power)
-    __matmul__, __rmatmul__ = _product(is_left=True), _product(is_left=False)
-    __and__, __rand__ = binary(np.bitwise_and), _reflected(np.bitwise_and)
-    __or__, __ror__ = binary(np.bitwise_or), _reflected(np.bitwise_or)
-    __xor__, __rxor__ = binary(np.bitwise_xor), _reflected(np.bitwise_xor)
-    __lshift__, __rlshift__ = binary(np.left_shift), _reflected(np.left_shift)
-    __rshift__, __rrshift__ = binary(np.right_shift), _reflected(np.right_shift)
+    __add__, __radd__ = binary(np.add), reflected(np.add)
+    __sub__, __rsub__ = binary(np.subtract), reflected(np.subtract)
+    __mul__, __rmul__ = binary(np.multiply), reflected(np.multiply)
+    __truediv__, __rtruediv__ = binary(np.divide), reflected(np.divide)
+    __floordiv__, __rfloordiv__ = binary(np.floor_divide), reflected(np.floor_divide)
+    __mod__, __rmod__ = binary(np.remainder), reflected(np.remainder)
+    __pow__, __rpow__ = binary(np.power), reflected(np.power)
+    __and__, __rand__ = binary(np.bitwise_and), reflected(np.bitwise_and)
+    __or__, __ror__ = binary(np.bitwise_or), reflected(np.bitwise_or)
+    __xor__, __rxor__ = binary(np.bitwise_xor), reflected(np.bitwise_xor)
+    __lshift__, __rlshift__ = binary(np.left_shift), reflected(np.left_shift)
+    __rshift__, __rrshift__ = binary(np.right_shift), reflected(np.right_shift)
 
     __lt__ = binary(np.less)
     __le__ = binary(np.less_equal)
     __gt__ = binary(np.greater)
     __ge__ = binary(np.greater_equal)
 
-    __neg__ = _unary(np.negative)
-    __pos__ = _unary(np.positive)
-    __abs__ = _unary(np.absolute)
-    __invert__ = _unary(np.invert)
+    __neg__ = unary(np.negative)
+    __pos__ = unary(np.positive)
+    __abs__ = unary(np.absolute)
+    __invert__ = unary(np.invert)
+
+    def __matmul__(self, other: Any) -> Var:
+        if type(other) is not np.ndarray and is_sparse(other):
+            return INTERNAL["product with a sparse array"](other, self, False)
+        return OPERATIONS[np.matmul](self, other)
+
+    def __rmatmul__(self, other: Any) -> Var:
+        if type(other) is not np.ndarray and is_sparse(other):
+            return INTERNAL["product with a sparse array"](other, self, True)
+        return OPERATIONS[np.matmul](other, self)
 
     def __round__(self, ndigits: int = 0) -> Var:
         return OPERATIONS[np.round](self, ndigits)
@@ -178,11 +134,6 @@ class Var(InPlaceMethods):
         is_theirs = other is None or isinstance(other, str)
         return NotImplemented if is_theirs else OPERATIONS[np.not_equal](self, other)
 
-    def __getitem__(self, index: Any) -> Var:
-        if type(self.node.value) is not np.ndarray and is_several(self):
-            return unpack(self)[index]
-        return OPERATIONS[operator.getitem](self, index)
-
     # ---- NumPy's protocols -----------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -193,14 +144,12 @@ class Var(InPlaceMethods):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         function = OPERATIONS.get(func)
-        if function is not None and "out" not in kwargs:
-            try:
-                return function(*args, **kwargs)
-            except TypeError as error:
-                return called_otherwise(function, "", args, kwargs, func, error)
-        if function is None and is_creation(func):  # with ``like=self``
-            return create(self, func, args, kwargs)
-        return call_function(func, args, kwargs)
+        if function is None or "out" in kwargs:
+            return call_function(func, args, kwargs, self)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            return called_otherwise(function, "", args, kwargs, func, error)
 
 
 def named(x: Any, name: str) -> Any:

@@ -1,18 +1,27 @@
-"""The attributes and methods of ndarrays, for Vars: each is what NumPy's function of that name does."""
+"""The attributes and methods of ndarrays, for Vars: each is what NumPy's function of that name does.
+
+Also what all methods for operators are made by: they look operations up in the table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tape import errors
+from tape.core.node import plain
 from tape.core.numpy_protocol import call_function
+from tape.core.results import is_several, unpack
 from tape.core.table import OPERATIONS
 from tape.core.var_numbers import PlainNumbers
 from tape.inplace.aliases import is_array
+
+if TYPE_CHECKING:
+    from tape.core.var import Var
 
 
 def binary(key: Any) -> Callable[[Any, Any], Any]:
@@ -20,6 +29,24 @@ def binary(key: Any) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         return OPERATIONS[key](self, other)
+
+    return method
+
+
+def reflected(key: Any) -> Callable[[Any, Any], Any]:
+    """Return a method for an operator of two operands, the Var being the right one."""
+
+    def method(self: Any, other: Any) -> Any:
+        return OPERATIONS[key](other, self)
+
+    return method
+
+
+def unary(key: Any) -> Callable[[Any], Any]:
+    """Return a method for an operator of one operand."""
+
+    def method(self: Any) -> Any:
+        return OPERATIONS[key](self)
 
     return method
 
@@ -106,6 +133,34 @@ class ArrayMethods(PlainNumbers):
     def itemsize(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
+
+    # ---- as a sequence, and as an object -------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            if is_several(self):
+                return len(plain(self))
+            raise errors.ConversionError(f"{self!r} has no axes, and so no length and no elements")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Var]:
+        if is_several(self):
+            return iter(unpack(self))
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Var:
+        if type(self.node.value) is not np.ndarray and is_several(self):
+            return unpack(self)[index]
+        return OPERATIONS[operator.getitem](self, index)
+
+    def __copy__(self) -> Var:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Var:
+        return self.copy()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
 
     # ---- methods: NumPy's functions whose first argument this is -----------------------------------
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.failures import NUMPY_ERRORS
 from tape.core.node import Handle
-from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
 from tape.core.sites import NOW, Text
 from tape.core.var import Var

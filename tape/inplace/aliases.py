@@ -20,7 +20,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tape import errors
-from tape.core.interpreter import OPEN, recorder
+from tape.core.dispatch import recorder
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle, Node, plain
 
 if TYPE_CHECKING:

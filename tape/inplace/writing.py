@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import OPEN, interceptor
+from tape.core.dispatch import interceptor
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle, plain
 from tape.core.operands import FAST, other_operand
 from tape.inplace.aliases import (

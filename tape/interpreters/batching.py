@@ -16,7 +16,8 @@ import numpy as np
 from tape import errors, ops
 from tape.conversion.foreign import left_to_var
 from tape.core import interpreter
-from tape.core.interpreter import Interpreter, recorder
+from tape.core.dispatch import recorder
+from tape.core.interpreter import Interpreter
 from tape.core.node import Handle, Leaf
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL

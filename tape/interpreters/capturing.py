@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.interpreter import Interceptor, resolve
+from tape.core.dispatch import Interceptor, resolve
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 

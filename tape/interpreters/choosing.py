@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import Interceptor
-from tape.core.node import Handle, Node, batch_below
+from tape.core.dispatch import Interceptor
+from tape.core.nesting import batch_below
+from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.interpreters.batching import Lanes
 

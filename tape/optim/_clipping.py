@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core.node import batch_below, traced
+from tape.core.nesting import batch_below, traced
 from tape.optim import _checks
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from tape import errors, ops
 from tape.core import streams
 from tape.core.bit_states import drawn
-from tape.core.interpreter import resolve
+from tape.core.dispatch import resolve
+from tape.core.failures import NUMPY_ERRORS
 from tape.core.node import Handle
-from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.op import Op
 from tape.core.results import unpack
 
 Size = int | Sequence[int] | None

@@ -12,8 +12,9 @@ import numpy as np
 
 from tape import errors, ops
 from tape.core import batch_rules, streams
-from tape.core.interpreter import resolve
-from tape.core.node import Handle, traced
+from tape.core.dispatch import resolve
+from tape.core.nesting import traced
+from tape.core.node import Handle
 from tape.core.op import Op
 from tape.random import _flows
 from tape.random._draws import Options, Size, data, depends, numbers

@@ -11,7 +11,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.conversion.numbers import is_free
-from tape.core.interpreter import lift, resolve
+from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle
 from tape.core.operands import as_operand, lift_all, lifted
 from tape.numpy._conversion import array, holds_vars

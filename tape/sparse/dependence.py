@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core import pattern_rules
-from tape.core.interpreter import recorder
+from tape.core.dispatch import recorder
 from tape.core.node import Handle, Node, plain
 from tape.core.sweep import place
 from tape.ops.structure.creation import beside_op

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import OPEN, recorder
+from tape.core.dispatch import recorder
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle, plain
 from tape.interpreters.batching import Lanes
 from tape.program.compiled import compile

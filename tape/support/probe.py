@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.node import Handle, traced
+from tape.core.nesting import traced
+from tape.core.node import Handle
 from tape.core.trace import Trace
 from tape.inspect.samples import name_of
 from tape.ops.updates.overwriting import IN_PLACE

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.fitting import fit_tangent
 from tape.core.node import Handle, Node
 from tape.core.results import Results, pack, unpack
+from tape.core.rules import fit_tangent
 from tape.core.series import Series, scaled
 from tape.core.trace import Trace
 

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules, pattern_rules
-from tape.core.interpreter import Interceptor, innermost_open, resolve
-from tape.core.node import Handle, plain, untraced
+from tape.core.dispatch import Interceptor, resolve
+from tape.core.interpreter import innermost_open
+from tape.core.nesting import untraced
+from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL

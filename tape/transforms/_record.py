@@ -15,8 +15,9 @@ import numpy as np
 
 from tape import errors, tree
 from tape.conversion.foreign import complaint
-from tape.core.checks import check_cotangent
-from tape.core.interpreter import OPEN, interceptor, lift, recorder, resolve
+from tape.core.cotangents import check_cotangent
+from tape.core.dispatch import interceptor, lift, recorder, resolve
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
 from tape.transforms._shorten import shortened

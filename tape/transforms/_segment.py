@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import OPEN, recorder, resolve
-from tape.core.node import Handle, batch_below, plain, snapshot, traced
+from tape.core.dispatch import recorder, resolve
+from tape.core.interpreter import OPEN
+from tape.core.nesting import batch_below, traced
+from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
 from tape.core.results import Results, unpack

@@ -7,7 +7,7 @@ from functools import update_wrapper
 from typing import Any
 
 from tape.core import streams
-from tape.core.interpreter import recorder
+from tape.core.dispatch import recorder
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
 from tape.transforms._segment import Segment

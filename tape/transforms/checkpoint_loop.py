@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core.interpreter import resolve
+from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
 from tape.core.streams import without_draws
 from tape.core.trace import Trace

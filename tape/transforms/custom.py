@@ -13,10 +13,12 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core import streams
-from tape.core.fitting import fit, fit_tangent
-from tape.core.interpreter import recorder
-from tape.core.node import Handle, plain, snapshot, untraced
+from tape.core.dispatch import recorder
+from tape.core.fitting import fit
+from tape.core.nesting import untraced
+from tape.core.node import Handle, plain, snapshot
 from tape.core.results import Results, unpack
+from tape.core.rules import fit_tangent
 from tape.core.transposition import pull_transposed, push_transposed
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of

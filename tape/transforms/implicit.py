@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import recorder
-from tape.core.node import Handle, plain, traced
+from tape.core.dispatch import recorder
+from tape.core.nesting import traced
+from tape.core.node import Handle, plain
 from tape.core.streams import without_draws
 from tape.transforms._iterations import newton, repeat
 from tape.transforms._parts import RealParts

@@ -15,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import recorder, resolve
-from tape.core.node import Handle, plain, traced
+from tape.core.dispatch import recorder, resolve
+from tape.core.nesting import traced
+from tape.core.node import Handle, plain
 from tape.core.streams import without_draws
 from tape.interpreters.batching import one_by_one
 from tape.transforms._parts import RealParts

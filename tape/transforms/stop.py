@@ -8,7 +8,7 @@ from typing import Any
 
 from tape import tree
 from tape.core import batch_rules
-from tape.core.interpreter import Interceptor
+from tape.core.dispatch import Interceptor
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.table import INTERNAL

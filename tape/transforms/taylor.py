@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import lift
+from tape.core.dispatch import lift
 from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import lift, resolve
+from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle, snapshot
 from tape.interpreters.batching import Lanes
 from tape.transforms._derived import derived

@@ -11,7 +11,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint
-from tape.core.interpreter import lift
+from tape.core.dispatch import lift
 from tape.core.node import Handle
 from tape.tree._nested import flatten, names, unflatten
 

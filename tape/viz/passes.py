@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.core.checks import check_root, checked_tangents, start_of
+from tape.core.checks import check_root, start_of
+from tape.core.leaves import checked_tangents
 from tape.core.node import Node, plain
 from tape.inspect.watching.watch import Phase
 from tape.inspect.watching.watched import unwatched

@@ -7,7 +7,8 @@ from typing import Any
 from tape import errors, transforms
 from tape.compat.autograd._internals import refusing
 from tape.compat.autograd.extend import notrace_primitive, primitive
-from tape.core.node import Handle, batch_below, plain, traced
+from tape.core.nesting import batch_below, traced
+from tape.core.node import Handle, plain
 
 __all__ = ["getval", "isbox", "notrace_primitive", "primitive"]
 

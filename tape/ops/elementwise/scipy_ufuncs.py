@@ -16,7 +16,8 @@ import numpy as np
 
 from tape.core.elementwise import elementwise
 from tape.core.node import Handle
-from tape.core.table import LATE, OPERATIONS
+from tape.core.numpy_protocol import LATE
+from tape.core.table import OPERATIONS
 from tape.errors import OptionError, UnsupportedError
 from tape.ops.elementwise.complex import real
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.fitting import fit_tangent
 from tape.core.op import Op
+from tape.core.rules import fit_tangent
 from tape.core.table import implements
 from tape.inspect.costs import declare_cost, per_matrix
 from tape.inspect.samples import declare_samples

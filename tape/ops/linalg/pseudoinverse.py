@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.fitting import fit_tangent
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
+from tape.core.rules import fit_tangent
 from tape.core.table import implements
 from tape.errors import ConversionError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, per_matrix

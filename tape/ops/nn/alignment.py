@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import Handle, plain, traced
+from tape.core.nesting import traced
+from tape.core.node import Handle, plain
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, UnsupportedError
 from tape.ops.elementwise.selection import maximum, where

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.core import pattern_rules
-from tape.core.node import Handle, plain_batch
+from tape.core.nesting import plain_batch
+from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe

@@ -8,7 +8,8 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import elementwise
-from tape.core.node import plain, traced
+from tape.core.nesting import traced
+from tape.core.node import plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe

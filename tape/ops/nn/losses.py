@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape.core.node import plain_batch, traced
+from tape.core.nesting import plain_batch, traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
 from tape.ops.reduction.primitives import mean_along, sum_along

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import plain_batch, traced
+from tape.core.nesting import plain_batch, traced
 from tape.core.operands import composed
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe_all
 from tape.ops.elementwise.bodies import number

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.node import Handle, plain, traced
+from tape.core.nesting import traced
+from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.errors import OptionError

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import plain, traced
+from tape.core.nesting import traced
+from tape.core.node import plain
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.ops.nn.geometry import Counts, image_shape, per_axis, whole

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape.core.batch_rules import along_axes
 from tape.core.linear import cast
-from tape.core.node import traced
+from tape.core.nesting import traced
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import implements

@@ -10,7 +10,7 @@ import numpy as np
 from tape.core import batch_rules, pattern_rules, series
 from tape.core.elementwise import elementwise
 from tape.core.linear import broadcast_to as _broadcast_to
-from tape.core.node import traced
+from tape.core.nesting import traced
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import implements

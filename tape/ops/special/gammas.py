@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.failures import NUMPY_ERRORS
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.inspect.samples import declare_samples

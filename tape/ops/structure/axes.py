@@ -11,7 +11,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from tape import errors
 from tape.core import pattern_rules
 from tape.core.batch_rules import inner_axis
-from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.failures import NUMPY_ERRORS
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.specialise import specialised
 from tape.core.table import implements

@@ -12,7 +12,7 @@ from tape import errors
 from tape.core import pattern_rules, series
 from tape.core.batch_rules import elementwise
 from tape.core.linear import cast
-from tape.core.node import plain_batch
+from tape.core.nesting import plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import implements

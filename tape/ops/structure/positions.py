@@ -15,7 +15,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import elementwise
-from tape.core.node import plain_batch
+from tape.core.nesting import plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements

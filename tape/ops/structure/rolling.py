@@ -10,7 +10,8 @@ import numpy as np
 from tape import errors
 from tape.core import pattern_rules
 from tape.core.batch_rules import along_axes
-from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.failures import NUMPY_ERRORS
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.specialise import specialised
 from tape.core.table import implements

@@ -11,10 +11,11 @@ import numpy as np
 from tape import errors
 from tape.core import pattern_rules
 from tape.core.batch_rules import elementwise, inner_axes, inner_axis, resolved
+from tape.core.failures import NUMPY_ERRORS
 from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.linear import cast
 from tape.core.node import Handle, plain
-from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.specialise import specialised
 from tape.core.table import implements

@@ -11,8 +11,9 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import lift
+from tape.core.failures import NUMPY_ERRORS
 from tape.core.linear import sum_to
-from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import implements
 from tape.inspect.samples import declare_samples

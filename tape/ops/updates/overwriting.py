@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.node import traced
+from tape.core.nesting import traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError
 from tape.inspect.samples import declare_samples

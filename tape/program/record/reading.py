@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import ops
-from tape.core.interpreter import OPEN, resolve
+from tape.core.dispatch import resolve
+from tape.core.interpreter import OPEN
 from tape.program.record.weak import exact
 
 LIMIT = 2**31

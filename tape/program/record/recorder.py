@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.core.interpreter import OPEN, Interceptor
+from tape.core.dispatch import Interceptor
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle, Leaf, Node
 from tape.core.operands import as_operand, tell_places
 from tape.core.trace import Trace

@@ -16,7 +16,7 @@ from tape import errors, ops
 from tape.conversion.callers import Caller
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
-from tape.core.interpreter import resolve
+from tape.core.dispatch import resolve
 from tape.core.node import plain
 from tape.core.var import Var
 from tape.kernels.codes import DTYPE_CODES, NO_INTEGER

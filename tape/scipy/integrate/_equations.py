@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import recorder
-from tape.core.node import Handle, batch_below, plain
+from tape.core.dispatch import recorder
+from tape.core.nesting import batch_below
+from tape.core.node import Handle, plain
 from tape.scipy._operands import Array, inside, operand
 from tape.scipy.integrate._solutions import States
 from tape.transforms._record import check_callable

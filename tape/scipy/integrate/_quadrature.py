@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import recorder
-from tape.core.node import batch_below
+from tape.core.dispatch import recorder
+from tape.core.nesting import batch_below
 from tape.interpreters.batching import one_by_one
 from tape.scipy._operands import inside, operand, refusing_vars
 from tape.transforms._record import check_callable, name_of

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from tape import errors
-from tape.core.interpreter import lift
+from tape.core.dispatch import lift
 from tape.core.node import Handle
 from tape.core.operands import as_operand, lifted
 from tape.numpy._conversion import array

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tape import errors
-from tape.core.node import Handle, batch_below
+from tape.core.nesting import batch_below
+from tape.core.node import Handle
 from tape.core.operands import composed
 from tape.scipy._operands import Array, has_vars, operand
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import resolve
+from tape.core.dispatch import resolve
 from tape.core.node import Handle, plain
 from tape.scipy.optimize._implicit import settled
 from tape.scipy.optimize._layout import Layout, Unknowns, Vector

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import OPEN, recorder, resolve
-from tape.core.node import Handle, batch_below, plain
+from tape.core.dispatch import recorder, resolve
+from tape.core.interpreter import OPEN
+from tape.core.nesting import batch_below
+from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.streams import without_draws
 from tape.scipy._operands import inside, is_recorded

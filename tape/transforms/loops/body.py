@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.core.interpreter import lift, recorder
+from tape.core.dispatch import lift, recorder
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
 from tape.core.trace import Trace

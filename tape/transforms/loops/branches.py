@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.node import batch_below
+from tape.core.nesting import batch_below
 from tape.core.operands import lifted
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable

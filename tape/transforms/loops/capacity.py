@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tape import ops
-from tape.core.node import Handle, batch_below, plain
+from tape.core.nesting import batch_below
+from tape.core.node import Handle, plain
 from tape.transforms.loops.body import BodyTrace, Unrolled
 
 T = TypeVar("T")

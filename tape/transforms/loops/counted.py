@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import tree
-from tape.core.interpreter import recorder
+from tape.core.dispatch import recorder
 from tape.core.node import Handle, plain
 from tape.transforms.loops.body import Body, Unrolled
 from tape.transforms.loops.scan import Scan, scan

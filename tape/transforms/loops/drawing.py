@@ -9,8 +9,9 @@ from typing import Any
 
 from tape import errors
 from tape.core import streams
-from tape.core.interpreter import opened, recorder
-from tape.core.node import traced
+from tape.core.dispatch import recorder
+from tape.core.interpreter import opened
+from tape.core.nesting import traced
 from tape.core.streams import Scope, Source, alone, refusing
 from tape.transforms.loops.body import BodyTrace
 

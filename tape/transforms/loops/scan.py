@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import recorder
+from tape.core.dispatch import recorder
 from tape.core.node import plain
 from tape.core.streams import Aside
 from tape.transforms._record import check_callable, name_of

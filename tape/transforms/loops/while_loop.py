@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tape import ops, tree
-from tape.core.interpreter import recorder
-from tape.core.node import batch_below, plain
+from tape.core.dispatch import recorder
+from tape.core.nesting import batch_below
+from tape.core.node import plain
 from tape.core.var import Var
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable, name_of

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.dispatch import Interceptor
 from tape.core.fitting import widened
-from tape.core.interpreter import Interceptor
 from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
 from tape.core.operands import FAST

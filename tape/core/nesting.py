@@ -1,0 +1,39 @@
+"""What stands below a Var at some depth of nesting: a whole batch, one without traces, the Var of a program.
+
+The array below all nesting is `tape.core.node.plain`. Nothing here knows which interpreters there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tape.core.node import Handle
+
+
+def plain_batch(value: Any) -> Any:
+    """The array below all nesting; of a batch all of them, with an axis in front for each batch."""
+    while isinstance(value, Handle):
+        value = value.node.value
+    return value
+
+
+def untraced(value: Any) -> Any:
+    """The array below all traces; of a batch, a batch of these."""
+    if not isinstance(value, Handle):
+        return value
+    below = untraced(value.node.value)
+    return value.trace.batch(below) if value.is_batch else below  # type: ignore[attr-defined]
+
+
+def batch_below(value: Any) -> Any:
+    """The batch that a handle is, or that stands below its traces; None if there is none."""
+    while isinstance(value, Handle) and not value.is_batch:
+        value = value.node.value
+    return value if isinstance(value, Handle) else None
+
+
+def traced(value: Any) -> Any:
+    """The array below all nesting; in a function that is being compiled the Var that stands for it."""
+    while isinstance(value, Handle) and not value.is_traced:
+        value = value.node.value
+    return value
