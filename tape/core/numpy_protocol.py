@@ -153,7 +153,7 @@ def call_function(
             return are_related(*args[:2])
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
-        function = find(func)
+        function = _find(func)
         if function is None:
             raise _no_rule(_title(func))
     return _call(function, "", args, kwargs, func)

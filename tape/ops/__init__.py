@@ -14,7 +14,8 @@ What most functions do not need is imported when one of its names is first looke
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tape.core.table import LATE, OPERATIONS
+from tape.core.numpy_protocol import LATE
+from tape.core.table import OPERATIONS
 from tape.ops.elementwise.arithmetic import *  # noqa: F403
 from tape.ops.elementwise.bits import *  # noqa: F403
 from tape.ops.elementwise.complex import *  # noqa: F403

@@ -1,6 +1,6 @@
 """What is imported when one of its operations is first needed: half of all.
 
-`tape.ops` has these names as well, and `tape.core.table.find` finds here what is not in the table yet.
+`tape.ops` has these names as well, and `tape.core.numpy_protocol` finds here what is not in the table yet.
 """
 
 from tape.ops import fft, linalg, nn, special  # noqa: F401
