@@ -46,6 +46,11 @@ def pytest_sessionstart(session):
         warm_up()
 
 
+def passed(config):
+    """What the last run of the plain tier has run; nothing if it has failed, or without a cache."""
+    return config.cache.get(PASSED, []) if hasattr(config, "cache") else []
+
+
 def pytest_report_header(config):
     if config.getoption("--rest"):
         return (
@@ -83,7 +88,7 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.hookimpl(trylast=True)  # after others have selected and ordered
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--rest"):
-        items[:] = rest.left_of(items, config.cache.get(PASSED, []))
+        items[:] = rest.left_of(items, passed(config))
     elif not tiers.is_full() and getattr(config, "workerinput", {}).get("workerid", "gw0") == "gw0":
         config.stash[done] = rest.done_by(items)
     if hasattr(config, "workerinput"):
@@ -101,7 +106,7 @@ def pytest_sessionfinish(session, exitstatus):
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["done"] = config.stash.get(done, [])
-    elif not tiers.is_full() and not config.option.collectonly:
+    elif not tiers.is_full() and not config.option.collectonly and hasattr(config, "cache"):
         config.cache.set(PASSED, config.stash.get(done, []) if exitstatus == 0 else [])
 
 
