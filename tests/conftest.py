@@ -12,16 +12,25 @@ from hypothesis import settings
 import tape
 from tape.program import growth
 from tape.program.native.warming import warm_up
-from tests import packs, tiers
+from tests import packs, rest, tiers
+
+PASSED = "tape/plain"
+"""Where the cache of pytest's has what the plain tier has run."""
+done = pytest.StashKey()
 
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run all combinations and long campaigns")
+    parser.addoption(
+        "--rest",
+        action="store_true",
+        help="run what of --full the plain tier, if it has just passed, has not run",
+    )
 
 
 @pytest.hookimpl(trylast=True)  # after hypothesis has chosen a profile
 def pytest_configure(config):
-    tiers.choose(full=config.getoption("--full"))
+    tiers.choose(full=config.getoption("--full") or config.getoption("--rest"))
     settings.register_profile("tier", settings(), max_examples=tiers.rounds(100))
     settings.load_profile("tier")
 
@@ -37,7 +46,16 @@ def pytest_sessionstart(session):
         warm_up()
 
 
+def passed(config):
+    """What the last run of the plain tier has run; nothing if it has failed, or without a cache."""
+    return config.cache.get(PASSED, []) if hasattr(config, "cache") else []
+
+
 def pytest_report_header(config):
+    if config.getoption("--rest"):
+        return (
+            f"tier: full, without what the plain tier has passed: {len(config.cache.get(PASSED, []))} names"
+        )
     return "tier: full" if tiers.is_full() else "tier: plain; --full runs all combinations and long campaigns"
 
 
@@ -69,8 +87,27 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(trylast=True)  # after others have selected and ordered
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--rest"):
+        items[:] = rest.left_of(items, passed(config))
+    elif not tiers.is_full() and getattr(config, "workerinput", {}).get("workerid", "gw0") == "gw0":
+        config.stash[done] = rest.done_by(items)
     if hasattr(config, "workerinput"):
         items[:] = packs.packed(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    if found := getattr(node, "workeroutput", {}).get("done"):
+        node.config.stash[done] = found
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Note what the plain tier has run, if all has passed."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["done"] = config.stash.get(done, [])
+    elif not tiers.is_full() and not config.option.collectonly and hasattr(config, "cache"):
+        config.cache.set(PASSED, config.stash.get(done, []) if exitstatus == 0 else [])
 
 
 def pytest_collection_finish():

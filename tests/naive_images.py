@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections import defaultdict
+from functools import cache
 
 import numpy as np
 
@@ -150,8 +152,13 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Fa
 # ---- sequences -----------------------------------------------------------------------------------------
 
 
-def _collapsed(path, blank):
-    return tuple(label for label, _ in itertools.groupby(path) if label != blank)
+@cache
+def _paths(labels, steps, blank):
+    """All paths of so many steps, by what they collapse to."""
+    found = defaultdict(list)
+    for path in itertools.product(range(labels), repeat=steps):
+        found[tuple(label for label, _ in itertools.groupby(path) if label != blank)].append(path)
+    return found
 
 
 def ctc_loss(
@@ -168,8 +175,7 @@ def ctc_loss(
         wanted = tuple(int(label) for label in targets[k][:size])
         total = sum(
             math.exp(sum(x[t, k, label] for t, label in enumerate(path)))
-            for path in itertools.product(range(x.shape[2]), repeat=int(steps))
-            if _collapsed(path, blank) == wanted
+            for path in _paths(x.shape[2], int(steps), blank)[wanted]
         )
         losses.append(-math.log(total) if total else 0.0 if zero_infinity else math.inf)
     losses = np.array(losses)

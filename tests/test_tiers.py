@@ -22,7 +22,7 @@ def tier(request, monkeypatch):
 
 
 def test_the_tier_is_what_the_command_line_says(pytestconfig):
-    assert tiers.is_full() == pytestconfig.getoption("--full")
+    assert tiers.is_full() == (pytestconfig.getoption("--full") or pytestconfig.getoption("--rest"))
 
 
 def test_rounds_and_cases_by_tier(tier):

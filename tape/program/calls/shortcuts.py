@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -52,8 +54,14 @@ class _Source:
     def function(self, head: str) -> Callable[..., Any]:
         """Compile the source, and return the function."""
         body = "\n    ".join(self.lines)
-        exec(compile(f"def shortcut({head}):\n    {body}\n", "<tape shortcut>", "exec"), self.names)
+        exec(_compiled(f"def shortcut({head}):\n    {body}\n"), self.names)
         return self.names["shortcut"]
+
+
+@lru_cache(maxsize=512)
+def _compiled(source: str) -> CodeType:
+    """Compile a source; many functions share theirs, and differ in the objects it refers to."""
+    return compile(source, "<tape shortcut>", "exec")
 
 
 def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
