@@ -26,7 +26,7 @@ b = trace.param(np.ones(50))
 for _ in range(2):
     (gradient,) = trace.backward_param_grads((np.ones((40, 50)) * b).sum())
     assert (gradient == 40).all()
-    assert is_loaded(EAGER, waits=True)  # the second one is of machine code
+    assert loading.wait(EAGER) and is_loaded(EAGER)  # the second one is of machine code
 code = loading.native("machine")
 assert set(code.addresses) == {"add_store", "read_integer"} and all(code.addresses.values())
 assert "numba" not in sys.modules

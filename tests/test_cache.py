@@ -247,9 +247,9 @@ def test_running_leaves_nothing_in_the_package_but_bytecode(tmp_path):
     (tmp_path / "tests").mkdir()
     shutil.copy(Path(__file__).with_name("few_units.py"), tmp_path / "tests")
     code = (
-        "import numpy as np, tape; from tests.few_units import only; from tape.kernels import eager;"
+        "import numpy as np, tape; from tests.few_units import only; from tape.kernels import eager, loading;"
         "only(eager=['sum_rows d']); tr = tape.Trace(); b = tr.param(np.ones(50));"
-        "tr.backward((np.ones((40, 50)) * b).sum()); assert eager.is_loaded('eager', waits=True);"
+        "tr.backward((np.ones((40, 50)) * b).sum()); assert loading.wait('eager');"
         "print(tape.__file__)"
     )
     environment = {**os.environ, "PYTHONPATH": str(package.parent), "TAPE_CACHE_DIR": str(tmp_path / "kept")}

@@ -243,7 +243,8 @@ END_TO_END = """
     assert loading.find(EAGER) is None
     assert is_avoided()
     first = sum_to_shape(x, (2,))
-    assert is_loaded(EAGER, waits=True)
+    assert loading.wait(EAGER)
+    assert is_loaded(EAGER)
     assert not is_avoided()
     assert (sum_to_shape(x, (2,)) == first).all()
     machine = loading.native()

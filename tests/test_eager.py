@@ -51,7 +51,8 @@ def values(shape, dtype, salt=0):
 
 @pytest.fixture(autouse=True, scope="module")
 def kernels():
-    assert is_loaded(EAGER, waits=True)
+    assert loading.wait(EAGER)
+    assert is_loaded(EAGER)
 
 
 def both(call):

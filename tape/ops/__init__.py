@@ -11,8 +11,8 @@ table of that family in ``tests/op_table``. What is no ufunc, or a peculiar one,
 What most functions do not need is imported when one of its names is first looked up: `tape.ops.late`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
 from tape.core.numpy_protocol import LATE
 from tape.core.table import OPERATIONS
@@ -49,13 +49,13 @@ from tape.ops.structure.taking import *  # noqa: F403
 from tape.ops.structure.writing import *  # noqa: F403
 from tape.ops.updates.at import ufunc_at  # noqa: F401
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from tape.ops.late import *  # noqa: F403
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if not name.startswith("_"):
-        late = import_module("tape.ops.late")
+        late = importlib.import_module("tape.ops.late")
         if hasattr(late, name):
             found = globals()[name] = getattr(late, name)
             return found
@@ -63,11 +63,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *vars(import_module("tape.ops.late"))})
+    return sorted({*globals(), *vars(importlib.import_module("tape.ops.late"))})
 
 
-def _of_late_families(function: Any) -> Any:
-    import_module("tape.ops.late")
+def _of_late_families(function: typing.Any) -> typing.Any:
+    importlib.import_module("tape.ops.late")
     return OPERATIONS.get(function)
 
 
