@@ -1,0 +1,213 @@
+"""Values that functions reach by other ways than plain names: what is changed there is seen, too."""
+
+import argparse
+import functools
+import sys
+import types
+from collections import ChainMap, OrderedDict, UserDict, deque
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import tape
+from tests.test_names import namespace
+
+X = np.array([1.0, 2.0])
+
+
+class Slotted:
+    __slots__ = ("w",)
+
+
+class Act:
+    def __init__(self, kind):
+        self.kind = kind
+
+
+def keyword_default():
+    held = types.SimpleNamespace(w=1.0)
+
+    def f(x, *, model=held):
+        return x * model.w
+
+    return f, lambda: setattr(held, "w", 5.0)
+
+
+def function_by_keyword_default():
+    module = namespace("K = 1.0\ndef scaled(x): return x * K")
+
+    def f(x, *, act=module.scaled):
+        return act(x)
+
+    return f, lambda: setattr(module, "K", 5.0)
+
+
+def library_instance():
+    held = argparse.Namespace(lr=1.0)
+    return lambda x: x * held.lr, lambda: setattr(held, "lr", 5.0)
+
+
+def object_in_a_library_instance():
+    held = argparse.Namespace(model=Slotted())
+    held.model.w = 1.0
+    return lambda x: x * held.model.w, lambda: setattr(held.model, "w", 5.0)
+
+
+def order_of_a_dict():
+    held = {"a": 1.0, "b": 2.0}
+
+    def f(x):
+        for value in held.values():
+            x = x * 2 + value
+        return x
+
+    return f, lambda: held.update(a=held.pop("a"))
+
+
+def order_of_an_ordered_dict():
+    held = OrderedDict(a=1.0, b=2.0)
+
+    def f(x):
+        for value in held.values():
+            x = x * 2 + value
+        return x
+
+    return f, lambda: held.move_to_end("a")
+
+
+def imported_name():
+    module = sys.modules["settings_under_test"] = types.ModuleType("settings_under_test")
+    module.LR = 1.0
+
+    def f(x):
+        from settings_under_test import LR
+
+        return x * LR
+
+    return f, lambda: setattr(module, "LR", 5.0)
+
+
+def imported_module():
+    module = sys.modules["settings_under_test"] = namespace("LR = 1.0\ndef scaled(x): return x * LR")
+
+    def f(x):
+        import settings_under_test as s
+
+        return s.scaled(x) + s.LR
+
+    return f, lambda: setattr(module, "LR", 5.0)
+
+
+def folder_without_a_file():
+    module = types.ModuleType("folder_under_test")
+    module.__path__ = ["/nowhere/of/the/user"]
+    module.LR = 1.0
+    return lambda x: x * module.LR, lambda: setattr(module, "LR", 5.0)
+
+
+def pattern_of_a_class():
+    held = Act("a")
+
+    def f(x):
+        match held:
+            case Act(kind="a"):
+                return x
+        return -x
+
+    return f, lambda: setattr(held, "kind", "b")
+
+
+def pattern_by_position():
+    @dataclass
+    class Point:
+        x: float
+
+    held = Point(1.0)
+
+    def f(x):
+        match held:
+            case Point(1.0):
+                return x
+        return -x
+
+    return f, lambda: setattr(held, "x", 5.0)
+
+
+def attribute_by_getattr():
+    held = Act("a")
+    held.scale = 1.0
+    return lambda x: x * getattr(held, "scale"), lambda: setattr(held, "scale", 5.0)  # noqa: B009
+
+
+def missing_attribute_by_getattr():
+    held = Act("a")
+    return lambda x: x * getattr(held, "scale", 1.0), lambda: setattr(held, "scale", 5.0)
+
+
+def missing_attribute_by_hasattr():
+    held = Act("a")
+    return lambda x: 2 * x if hasattr(held, "scale") else x, lambda: setattr(held, "scale", 5.0)
+
+
+def missing_attribute_that_is_caught():
+    held = Act("a")
+
+    def f(x):
+        try:
+            return x * held.scale
+        except AttributeError:
+            return x
+
+    return f, lambda: setattr(held, "scale", 5.0)
+
+
+def item_of_a_deque():
+    held = deque([1.0])
+    return lambda x: x * held[0], lambda: held.__setitem__(0, 5.0)
+
+
+def item_of_a_user_dict():
+    held = UserDict(a=1.0)
+    return lambda x: x * held["a"], lambda: held.update(a=5.0)
+
+
+def item_of_a_chain_of_dicts():
+    held = ChainMap({}, {"a": 1.0})
+    return lambda x: x * held["a"], lambda: held.maps[0].update(a=5.0)
+
+
+def keyword_of_a_partial():
+    held = functools.partial(lambda x, by: x * by, by=1.0)
+    return lambda x: held(x), lambda: held.keywords.update(by=5.0)
+
+
+def function_by_type():
+    module = namespace("import functools\nK = 1.0\n@functools.singledispatch\ndef scaled(x): return x * K")
+    return lambda x: module.scaled(x), lambda: setattr(module, "K", 5.0)
+
+
+WAYS = [
+    keyword_default, function_by_keyword_default, library_instance, object_in_a_library_instance,
+    order_of_a_dict, order_of_an_ordered_dict, imported_name, imported_module, folder_without_a_file,
+    pattern_of_a_class, pattern_by_position, attribute_by_getattr, missing_attribute_by_getattr,
+    missing_attribute_by_hasattr, missing_attribute_that_is_caught, item_of_a_deque, item_of_a_user_dict,
+    item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_whatever_way_a_value_is_reached_it_is_that_of_the_call(way):
+    f, change = way()
+    compiled, slope = tape.compile(f), tape.compile(tape.grad(lambda x: np.sum(f(x))))
+    before = f(X)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), before)
+        slope(X)
+    change()
+    after = f(X)
+    assert not np.array_equal(before, after)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), after)
+        np.testing.assert_array_equal(slope(X), tape.grad(lambda x: np.sum(f(x)))(X))
+    assert compiled.programs  # and it is no plain Python
