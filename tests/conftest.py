@@ -2,6 +2,7 @@
 
 import gc
 import os
+from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each process has a core of its own: BLAS's threads would take turns
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -13,7 +14,9 @@ import tape
 from tape.program import growth
 from tape.program.native.warming import warm_up
 from tests import packs, rest, tiers
+from tests.mutation.coverage_map import digest
 
+ROOT = Path(__file__).parents[1]
 PASSED = "tape/plain"
 """Where the cache of pytest's has what the plain tier has run."""
 done = pytest.StashKey()
@@ -46,16 +49,21 @@ def pytest_sessionstart(session):
         warm_up()
 
 
+def sources():
+    """A hash of everything that tests run."""
+    folders = ("tape", "tests", "examples", "benchmarks")
+    return digest(ROOT, "*.md", "docs/*.md", *(f"{folder}/**/*.py" for folder in folders))
+
+
 def passed(config):
-    """What the last run of the plain tier has run; nothing if it has failed, or without a cache."""
-    return config.cache.get(PASSED, []) if hasattr(config, "cache") else []
+    """What the plain tier has run of these very sources; nothing if it has failed, or has no cache."""
+    note = config.cache.get(PASSED, {}) if hasattr(config, "cache") else {}
+    return note["done"] if note and note["sources"] == sources() else []
 
 
 def pytest_report_header(config):
     if config.getoption("--rest"):
-        return (
-            f"tier: full, without what the plain tier has passed: {len(config.cache.get(PASSED, []))} names"
-        )
+        return f"tier: full, without what the plain tier has passed: {len(passed(config))} names"
     return "tier: full" if tiers.is_full() else "tier: plain; --full runs all combinations and long campaigns"
 
 
@@ -107,7 +115,8 @@ def pytest_sessionfinish(session, exitstatus):
     if hasattr(config, "workeroutput"):
         config.workeroutput["done"] = config.stash.get(done, [])
     elif not tiers.is_full() and not config.option.collectonly and hasattr(config, "cache"):
-        config.cache.set(PASSED, config.stash.get(done, []) if exitstatus == 0 else [])
+        names = config.stash.get(done, []) if exitstatus == 0 else []
+        config.cache.set(PASSED, {"sources": sources(), "done": names})
 
 
 def pytest_collection_finish():

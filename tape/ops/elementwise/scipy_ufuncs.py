@@ -234,10 +234,10 @@ def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """
     global _connected
     if not _connected and "scipy.special" in sys.modules:
-        _connected = True
         import_module("tape.ops.special")
         known = {**DECLARED, **_SEVERAL}
         OPERATIONS.update({ufunc_named(name): function for name, function in known.items()})
+        _connected = True  # and no sooner: another thread may ask meanwhile
     return OPERATIONS.get(ufunc)
 
 
