@@ -507,6 +507,44 @@ def test_results_are_arrays_of_their_own():
         assert not any(np.shares_memory(leaf, other) for other in (X, *leaves[:k]))
 
 
+BODIES = {
+    "product": lambda u, w: u * w,
+    "the same": lambda u, w: u,
+    "transposed": lambda u, w: (u * w).T,
+    "closed over": lambda u, w: X[:2, :2].T * u,
+}
+
+
+@given(
+    st.sampled_from(sorted(BODIES)), st.sampled_from([(0, 1), (1, 0), (2, 2), (1, None)]), st.integers(0, 2),
+    st.integers(0, 2), st.permutations(range(3)),
+)  # fmt: skip
+def test_results_are_in_c_order_in_programs_too(name, in_axes, out_axis, recorded, order):
+    a, b = np.arange(8.0).reshape(2, 2, 2).transpose(order), np.arange(8.0, 0, -1).reshape(2, 2, 2)
+    batched = tape.vmap(BODIES[name], in_axes, out_axis)
+
+    def f(z):
+        result = batched(a * z if recorded == 2 else a, b) * (z if recorded else 1.0)
+        part = result.ravel()  # a view of what is in C order, a copy of everything else
+        part += 2.0
+        return result * 1.0
+
+    program = tape.compile(f)
+    for z in (1.0, 3.0):
+        np.testing.assert_array_equal(program(z), f(z))
+
+
+def test_what_is_not_mapped_is_copied_in_programs_too():
+    def f(x):
+        same, part = tape.vmap(lambda u, w: (w, w[:1]), (0, None), None)(x, x)
+        same += 1.0
+        part += 2.0
+        return x * 1.0
+
+    np.testing.assert_array_equal(tape.compile(f)(X), X)
+    np.testing.assert_array_equal(f(X), X)
+
+
 WRONG = {
     "ragged": (lambda: tape.vmap(np.add)(np.ones(2), np.ones(3)), errors.ShapeError, "examples differ"),
     "no axis": (lambda: tape.vmap(np.sin)(1.0), errors.ShapeError, "no axis 0"),

@@ -15,6 +15,7 @@ from tape import errors, ops, tree
 from tape.core.node import Handle
 from tape.interpreters.batching import Lanes
 from tape.transforms._derived import derived
+from tape.transforms._layout import in_c_order
 from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of
 
@@ -311,7 +312,7 @@ def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
     rows = _swept(recording, outs, dtypes, recording.pull_back)
     return [
         [
-            _in_c_order(parts[k].reshape((*shape_out, *shape_in)))
+            in_c_order(parts[k].reshape((*shape_out, *shape_in)))
             for parts, shape_in in zip(rows, ins, strict=True)
         ]
         for k, shape_out in enumerate(outs)
@@ -321,14 +322,7 @@ def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
 def _moved_back(part: Any, shape_in: tuple[int, ...], shape_out: tuple[int, ...]) -> Any:
     """Return a block of shape (size of the param, *result's shape) with its axes in order."""
     flat = part.reshape((prod(shape_in), prod(shape_out)))
-    return _in_c_order(flat.T.reshape((*shape_out, *shape_in)))
-
-
-def _in_c_order(block: Any) -> Any:
-    """Return a block in C order, so that later views of it are the same in both modes and in programs."""
-    if isinstance(block, Handle):
-        return ops.copy(block, "C") if block.shape else block  # type: ignore[attr-defined]
-    return np.asarray(block, order="C")
+    return in_c_order(flat.T.reshape((*shape_out, *shape_in)))
 
 
 def _swept(

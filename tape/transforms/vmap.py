@@ -12,6 +12,7 @@ from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle, snapshot
 from tape.interpreters.batching import Lanes
 from tape.transforms._derived import derived
+from tape.transforms._layout import in_c_order
 from tape.transforms._record import name_of
 
 
@@ -152,10 +153,12 @@ class _Call:
         )
 
     def owned(self, results: Sequence[Any]) -> list[Any]:
-        """Return results, arrays among them such as share no memory with others or with the arguments."""
+        """Return results, arrays in C order that share no memory with others or with the arguments."""
         taken = set(map(id, self._leaves))
         found = []
         for result in results:
+            if isinstance(result, Handle) or type(result) is np.ndarray:
+                result = in_c_order(result)
             if type(result) is np.ndarray and (result.base is not None or id(result) in taken):
                 result = result.copy()
             taken.add(id(result))
