@@ -13,6 +13,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle, Node, snapshot
+from tape.core.table import INTERNAL
 from tape.kernels.accumulate import Scattered, accumulate
 
 
@@ -96,15 +97,17 @@ def pull_back(
 
 
 def unshared(adjoints: Sequence[Any], seeds: Mapping[int, Any]) -> list[Any]:
-    """Return adjoints that share memory neither with each other nor with a seed."""
+    """Return adjoints in C order that share memory neither with each other nor with a seed."""
     taken = {id(seed) for seed in seeds.values()}
     given = []
     for adjoint in adjoints:
         if type(adjoint) is np.ndarray:
-            if adjoint.base is not None or id(adjoint) in taken:
+            if adjoint.base is not None or id(adjoint) in taken or not adjoint.flags.c_contiguous:
                 adjoint = adjoint.copy()
             taken.add(id(adjoint))
-        given.append(snapshot(adjoint))
+        elif isinstance(adjoint, Handle):
+            adjoint = INTERNAL["in_c_order"](snapshot(adjoint))
+        given.append(adjoint)
     return given
 
 

@@ -20,6 +20,7 @@ from tape.core.dispatch import interceptor, lift, recorder, resolve
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._shorten import shortened
 
 Argnums = int | tuple[int, ...] | list[int]
@@ -137,8 +138,16 @@ class Recording:
 
     @property
     def value(self) -> Any:
-        """The result of the function, with plain values in place of Vars of this trace."""
-        return tree.unflatten(self.out_structure, [self.plain(out) for out in self.outs])
+        """The result of the function, with plain values, copied, in place of Vars of this trace."""
+        return tree.unflatten(
+            self.out_structure,
+            [self._apart(out) if self._is_ours(out) else snapshot(out) for out in self.outs],
+        )
+
+    @staticmethod
+    def _apart(out: Any) -> Any:
+        value = out.node.value
+        return value.copy() if type(value) is np.ndarray else in_c_order(snapshot(value))
 
     def plain(self, leaf: Any) -> Any:
         """Return a leaf without this trace: its value, or a Var of an enclosing trace."""
@@ -243,14 +252,14 @@ class Recording:
         return self.owned(parts, tangents)
 
     def owned(self, parts: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        """Return tangents of the result as arrays that share no memory with the given ones."""
+        """Return tangents of the result as arrays in C order that share no memory with the given ones."""
         taken = set(map(id, given))
         results = []
         for part, out in zip(parts, self.outs, strict=True):
             if type(part) is np.ndarray and (part.base is not None or id(part) in taken):
                 part = part.copy()
             taken.add(id(part))
-            results.append(self._as(snapshot(part), self.plain(out)))
+            results.append(self._as(in_c_order(snapshot(part)), self.plain(out)))
         return results
 
     def forget(self) -> None:

@@ -25,6 +25,7 @@ from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Captures, Substitution, protected
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._expand import push_series
 from tape.transforms._inlined import Inlined, inlined
 from tape.transforms._merge import merge
@@ -58,6 +59,12 @@ def as_scalar(value: Any) -> Any:
     """Convert a Python float or complex number to a NumPy scalar; return anything else unchanged."""
     is_python = isinstance(value, (float, complex)) and not isinstance(value, np.generic)
     return np.asarray(value)[()] if is_python else value
+
+
+def _own(leaf: Any) -> Any:
+    """Return a result that can be written to; an argument that the code returns as it is, is `protected`."""
+    is_protected = type(leaf) is np.ndarray and not leaf.flags.writeable
+    return leaf.copy() if is_protected else in_c_order(leaf)
 
 
 def _told(structure: Any) -> str:
@@ -291,7 +298,8 @@ class Segment:
         if self.inlined is not None and self.operands:
             return self._as_rows(self.inlined, vjp, jvp, taylor)
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
-        return self.packing.restore(op(*self.operands) if self.operands else self.forward())
+        found = self.packing.restore(op(*self.operands) if self.operands else self.forward())
+        return tree.map(_own, found)
 
     def _as_rows(
         self, rows: Inlined, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None
@@ -315,7 +323,7 @@ class Segment:
             lower=rows.lower,
             explains_errors=False,
         )
-        return self.packing.restore_parts(rows.guarded(unpack(op(*self.operands))))
+        return tree.map(_own, self.packing.restore_parts(rows.guarded(unpack(op(*self.operands)))))
 
     def as_rerun(self) -> Any:
         """Return the result, recorded as one node whose rules run the function again."""

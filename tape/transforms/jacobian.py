@@ -14,8 +14,8 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.node import Handle
 from tape.interpreters.batching import Lanes
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._derived import derived
-from tape.transforms._layout import in_c_order
 from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.dispatch import lift
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 
@@ -78,11 +79,8 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
         value = recording.plain(out)
         coefficients = [value, *[None] * order] if series is None else series
         zeros = np.zeros(np.shape(value), np.result_type(value))
-        results.append(
-            ops.stack(
-                [zeros if c is None else c * factorial(k) if k > 1 else c for k, c in enumerate(coefficients)]
-            )
-        )
+        parts = [zeros if c is None else c * factorial(k) if k > 1 else c for k, c in enumerate(coefficients)]
+        results.append(in_c_order(ops.stack(parts)))
     return tree.unflatten(recording.out_structure, results)
 
 

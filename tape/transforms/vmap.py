@@ -11,8 +11,8 @@ from tape import errors, ops, tree
 from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle, snapshot
 from tape.interpreters.batching import Lanes
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._derived import derived
-from tape.transforms._layout import in_c_order
 from tape.transforms._record import name_of
 
 
@@ -157,8 +157,7 @@ class _Call:
         taken = set(map(id, self._leaves))
         found = []
         for result in results:
-            if isinstance(result, Handle) or type(result) is np.ndarray:
-                result = in_c_order(result)
+            result = in_c_order(result)
             if type(result) is np.ndarray and (result.base is not None or id(result) in taken):
                 result = result.copy()
             taken.add(id(result))

@@ -16,7 +16,7 @@ from tape.core import pattern_rules
 from tape.core.node import Handle, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
-from tape.core.table import implements
+from tape.core.table import INTERNAL, implements
 from tape.inplace.aliases import is_array, memory_of
 from tape.inspect.costs import declare_cost, free
 
@@ -72,6 +72,19 @@ def is_laid_out(x: Any, axes: Axes) -> bool:
 def own(x: Any, axes: Axes) -> Any:
     """Return a result that shares memory with no other, with its axes in memory in this order."""
     return snapshot(x) if is_laid_out(x, axes) else laid_out(x, order=axes)
+
+
+def in_c_order(value: Any) -> Any:
+    """Return a result of a transform, an array in C order, whatever the order of the steps that led to it.
+
+    Views of it, and writing to them, are then the same in programs, whose sweeps take other steps.
+    """
+    if isinstance(value, Handle):
+        return copy(value, "C") if value.shape else value  # type: ignore[attr-defined]
+    return np.asarray(value, order="C") if type(value) is np.ndarray else value
+
+
+INTERNAL["in_c_order"] = in_c_order
 
 
 @implements(np.copy)

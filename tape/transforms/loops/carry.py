@@ -9,6 +9,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.node import Handle, plain, snapshot
+from tape.ops.structure.layout import in_c_order
 
 
 class Carry:
@@ -56,7 +57,7 @@ class Carry:
                     f"{self._name}: {tree.names(self._structure, self._what)[k]} is {errors.describe(old)}, "
                     f"and after a step {errors.describe(new)}. It must keep shape and dtype"
                 )
-        return leaves
+        return list(map(in_c_order, leaves))
 
 
 def as_value(leaf: Any, what: str) -> Any:
@@ -80,9 +81,9 @@ def dtype_of(value: Any) -> np.dtype[Any]:
 
 def own(value: Any) -> Any:
     """Return a value that the body may write to, without changing the original."""
-    return value.copy() if type(value) is np.ndarray else snapshot(value)
+    return value.copy() if type(value) is np.ndarray else in_c_order(snapshot(value))
 
 
 def example_of(value: Any) -> Any:
     """Return the plain value, of which a body is recorded."""
-    return np.asarray(plain(value))[()]
+    return np.asarray(plain(value), order="C")[()]

@@ -14,6 +14,7 @@ from tape import errors, ops, tree
 from tape.core.dispatch import recorder
 from tape.core.node import plain
 from tape.core.streams import Aside
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Body, Unrolled, record
@@ -138,7 +139,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     check_callable(body, "fori_loop")
     counters = np.arange(operator.index(lower), operator.index(upper))
     if not len(counters):
-        return tree.map(lambda leaf: as_value(leaf, "the state"), init)
+        return tree.map(lambda leaf: own(as_value(leaf, "the state")), init)
 
     def step(state: Any, i: Any) -> tuple[Any, None]:
         return body(i, state), None
@@ -204,7 +205,7 @@ class Scan:
                 program.notes.append(f"{self.name}: {error}")
         if results is None:
             results = self._unrolled()
-        count = len(self.carry)
+        results, count = list(map(in_c_order, results)), len(self.carry)
         return self.carry.restored(results[:count]), tree.unflatten(self._result, results[count:])
 
     def in_stretches(self, count: int) -> tuple[Any, Any]:
@@ -255,7 +256,7 @@ class Scan:
             )
         after = self.carry.after(returned[0], values)
         collected, self._result = tree.flatten(returned[1])
-        return [*after, *[as_value(leaf, "a result") for leaf in collected]]
+        return [*after, *[in_c_order(as_value(leaf, "a result")) for leaf in collected]]
 
     def _unrolled(self) -> list[Any]:
         """Record or compute step by step."""
@@ -271,7 +272,7 @@ class Scan:
             examples = [np.zeros(np.shape(x)[1:], dtype_of(x), like=x)[()] for x in self.arrays]
             with Aside():
                 results = self.step([*map(own, state), *examples])
-            return [*state, *[np.zeros((0, *np.shape(x)), dtype_of(x)) for x in results[count:]]]
+            return [*map(own, state), *[np.zeros((0, *np.shape(x)), dtype_of(x)) for x in results[count:]]]
         if self.is_backwards:
             collected.reverse()
         return [*state, *[ops.stack(column) for column in zip(*collected, strict=True)]]
@@ -290,7 +291,7 @@ class Scan:
     def _recorded(self, place: Place) -> tuple[Body, list[Any], list[Any]]:
         if self.length:
             first = self.length - 1 if self.is_backwards else 0
-            elements = [np.asarray(plain(array))[first][()] for array in self.arrays]
+            elements = [example_of(plain(array)[first]) for array in self.arrays]
         else:
             elements = [np.zeros(np.shape(array)[1:], dtype_of(array))[()] for array in self.arrays]
         examples = [*map(example_of, self.carry.leaves), *elements]

@@ -14,6 +14,7 @@ from tape.core.nesting import batch_below
 from tape.core.node import plain
 from tape.core.var import Var
 from tape.interpreters.choosing import holds_for_some, of_some
+from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
@@ -115,11 +116,11 @@ class _While:
         """Run the loop: as one operation in a compiled function, and otherwise step by step."""
         if (program := recorder()) is not None:
             try:
-                state, collected = with_capacity(self._as_one)
+                state, collected = (list(map(in_c_order, leaves)) for leaves in with_capacity(self._as_one))
                 return self.carry.restored(state), tree.unflatten(self._result, collected)
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
-        state = self.carry.leaves
+        state = list(map(own, self.carry.leaves))
         rows: list[list[Any]] = []
         while True:
             answer = self.cond_fun(self.carry.restored(state))
@@ -141,7 +142,8 @@ class _While:
         """Return the leaves of the next state and of what is collected."""
         returned, y = self.body_fun(self.carry.restored(state))
         collected, self._result = tree.flatten(y)
-        return self.carry.after(returned, state), [as_value(leaf, "a result") for leaf in collected]
+        leaves = [in_c_order(as_value(leaf, "a result")) for leaf in collected]
+        return self.carry.after(returned, state), leaves
 
     def _goes_on(self, state: Sequence[Any]) -> Any:
         """Return whether there is a next step, as a bool or a Var of one."""
