@@ -4,6 +4,7 @@ Run from the root of the repository::
 
     python -m tests.mutation --sample 200 --seed 1 --processes 2
     python -m tests.mutation --sample 200 --seed 1 --processes 2 --budget 600   # the survivors, for longer
+    python -m tests.mutation --sample 200 --seed 1 --processes 2 --full 300     # with tests of the full tier
     python -m tests.mutation --at tape/inplace/writing.py:78   # all changes of one line
 
 1. `coverage_map` runs every test of the plain tier (`tests.tiers`) once and notes which lines each executes;
@@ -22,6 +23,7 @@ Run from the root of the repository::
    and runs these tests (`session`) until one fails. A test that takes ten times as long as it did, a crash,
    or an error at import, counts as noticed. Each test that noticed something is tried again without the
    mutant; one that fails then, too, does not count, and the mutant is tried without it.
+   With ``--full`` what survives is tried with all cases that the full tier has of these tests.
 5. `report` lists the survivors with file, line and diff. Which of them change nothing that anybody can see
    is for a person to say.
 

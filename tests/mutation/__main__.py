@@ -31,6 +31,9 @@ def main() -> None:
     parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="only tests of these files")
     parser.add_argument("--processes", type=int, default=2, help="at the same time (2)")
     parser.add_argument("--budget", type=float, default=60, help="seconds of tests that any mutant gets (60)")
+    parser.add_argument(
+        "--full", type=float, default=0, metavar="SECONDS", help="tests of the full tier that a survivor gets"
+    )
     parser.add_argument("--folder", type=Path, default=Path("build/mutation"), help="where all is kept")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that processes at work are ended as well
@@ -43,7 +46,10 @@ def main() -> None:
         mutants = [mutant for place in options.at for mutant in at(root, place)]
     else:
         mutants = draw(root, options.sample, options.seed, options.under)
-    text = report(campaign.run(mutants, coverage), root)
+    results = campaign.run(mutants, coverage)
+    if options.full:
+        results = campaign.run_in_full(results, coverage, options.full)
+    text = report(results, root)
     (options.folder / "report.txt").write_text(text + "\n")
     sys.stdout.write(text + "\n")
 

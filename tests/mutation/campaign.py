@@ -16,7 +16,7 @@ from tests.mutation.coverage_map import digest, files_of, load, measure, test_fi
 from tests.mutation.operators import Mutant
 from tests.mutation.sample import is_compiled
 from tests.mutation.selection import CoverageMap, Tests
-from tests.mutation.session import Chosen, run_tests
+from tests.mutation.session import AllCases, Chosen, function_of, run_tests
 from tests.mutation.workplace import Task, Workplace
 
 __all__ = ["Campaign", "Result"]
@@ -187,6 +187,54 @@ class Campaign:
         self._confirmed |= ids - doubtful
         return doubtful
 
+    def run_in_full(self, results: Sequence[Result], coverage: CoverageMap, seconds: float) -> list[Result]:
+        """What became of each mutant if those that survive are tried with all cases of the full tier.
+
+        Parameters
+        ----------
+        results : sequence of Result
+            As `run` returns them.
+        coverage : CoverageMap
+            Of the plain tier: the full one has other cases of the same tests.
+        seconds : float
+            How long the tests of one mutant may take.
+        """
+        found = {Mutant(**{**r["mutant"], "statement": tuple(r["mutant"]["statement"])}): r for r in results}
+        survivors = [
+            mutant
+            for mutant, result in found.items()
+            if result["verdict"] == "survived" and result.get("full", 0.0) < seconds
+        ]
+
+        def task(mutant: Mutant) -> Task:
+            stages = self._tests_of(mutant, coverage)
+            ids = [id for batch in coverage.batches(mutant.path, stages, float("inf")) for id in batch]
+            functions = list(dict.fromkeys(map(function_of, ids)))
+            limit = 120 + 4 * seconds
+            return Task(
+                lambda now: attempt_all(functions, seconds, now), limit, mutant, is_compiled(mutant.path)
+            )
+
+        progress = tqdm(total=len(survivors), desc="full tier", unit="mutant", disable=not survivors)
+        for mutant, answer in self._workplace.each(survivors, task):
+            verdict = _verdict(answer, 1)
+            if verdict["by"] and self._fails_anyway(verdict["by"], seconds):
+                verdict = {**verdict, "verdict": "survived", "by": ""}
+            result = {**found[mutant], "full": seconds}
+            if verdict["verdict"] != "survived":
+                result.update(verdict, ran=result["ran"], by=f"{verdict['by']} (full tier)")
+            self._keep([result])
+            found[mutant] = result
+            progress.update()
+        progress.close()
+        return list(found.values())
+
+    def _fails_anyway(self, id: str, seconds: float) -> bool:
+        """Whether the full tier of a test fails without a mutant."""
+        task = Task(lambda now: attempt_all([function_of(id)], seconds, now), 120 + 4 * seconds)
+        ((_, answer),) = self._workplace.each([id], lambda id: task)
+        return "signal" in answer or bool(answer["failed"])
+
     # ---- results -----------------------------------------------------------------------------------
 
     def _keep(self, results: Sequence[Result]) -> None:
@@ -251,6 +299,13 @@ def attempt(
         if plugin.failed:
             return {"failed": plugin.failed, "ran": ran}
     return {"failed": [], "ran": ran}
+
+
+def attempt_all(functions: Sequence[str], seconds: float, now: Path) -> dict[str, Any]:
+    """Run all cases of some tests within this process until one fails, as `attempt` does."""
+    plugin = AllCases(functions, seconds, lambda id: now.write_text(id or ""))
+    run_tests(files_of(functions), plugin, "-x", "--full")
+    return {"failed": plugin.failed, "ran": len(plugin.times)}
 
 
 def _verdict(answer: dict[str, Any], count: int) -> dict[str, Any]:

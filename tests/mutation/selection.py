@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.mutation.coverage_map import Part
+from tests.mutation.session import function_of
 
 __all__ = ["CoverageMap", "Tests"]
 
@@ -187,7 +188,7 @@ class CoverageMap:
         costs = {id: self.times[id] * self.breadths[id] for id in ids}
         cases: Counter[str] = Counter()
         for id in sorted(ids, key=costs.__getitem__):
-            function = id.partition("[")[0]
+            function = function_of(id)
             cases[function] += 1
             costs[id] *= cases[function]
         rounds: list[list[str]] = [[] for _ in _ROUNDS]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Chosen", "run_tests"]
+__all__ = ["AllCases", "Chosen", "function_of", "run_tests"]
 
 _GRACE = 20.0
 """Seconds that each test may take whatever it took before: the computer may be busy."""
@@ -131,6 +131,44 @@ class Chosen:
         """What cannot be imported has failed, too."""
         if report.failed:
             self.failed.append(report.nodeid)
+
+
+class AllCases(Chosen):
+    """A plugin that runs all cases of some tests, as many as there are, until the time is up.
+
+    Parameters
+    ----------
+    functions : sequence of str
+        Ids of the tests without their cases, in order of preference.
+    seconds : float
+        How long they may take together.
+    around : callable
+        As for `Chosen`.
+    """
+
+    def __init__(
+        self, functions: Sequence[str], seconds: float, around: Callable[[str | None], None] | None = None
+    ) -> None:
+        super().__init__(None, {}, around=around)
+        self._functions = {function: k for k, function in enumerate(functions)}
+        self._end = time.perf_counter() + seconds
+
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        """Leave the cases of the chosen ones."""
+        order = self._functions
+        chosen = [item for item in items if function_of(item.nodeid) in order]
+        items[:] = sorted(chosen, key=lambda item: order[function_of(item.nodeid)])
+
+    @pytest.hookimpl
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        """Stop when the time is up."""
+        if time.perf_counter() > self._end:
+            item.session.shouldstop = "the time is up"
+
+
+def function_of(id: str) -> str:
+    """The id of a test without its case."""
+    return id.partition("[")[0]
 
 
 def _is_shared(definition: Any) -> bool:
