@@ -473,6 +473,23 @@ def test_a_function_of_machine_code_is_made_once_and_called_by_python():
     np.testing.assert_array_equal(out, [6, 9])
 
 
+def test_a_function_is_all_that_is_left_of_its_code():
+    """At exit Python drops objects in any order."""
+    script = """
+import gc
+from tape.kernels import loading
+native = loading.native("eager")
+functions = [native.as_python(name) for name in native.addresses]
+loading._loaded.clear()
+del native
+gc.collect()
+filling = [bytearray(24 + 8 * k) for k in range(20_000)]  # where the definitions were
+names = [function.__name__ for function in functions]
+del functions
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
 def test_code_that_is_loaded_twice_has_other_addresses(work):
     first, second = Native(work.objects), Native(work.objects)
     assert set(first.addresses) == set(second.addresses)

@@ -92,6 +92,8 @@ class Native:
         }
         self._definitions: list[Any] = []
         self._functions: dict[str, Callable[..., Any]] = {}
+        # Functions refer to definitions and code by address, and at exit Python drops objects in any order.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def as_python(self, name: str) -> Callable[..., Any]:
         """Return a Python function of this code, which takes its arguments as an array of objects."""
