@@ -1,7 +1,7 @@
 """The kernels that only compiled code can call, against NumPy; none writes beside what it should."""
 
 import ctypes
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -272,6 +272,18 @@ def test_load_reads_any_part_of_any_layout(views, data):
     out, dims, strides = Fenced(count, x.dtype), table(x.shape), table(x.strides)
     _load(address(x), x.itemsize, x.ndim, address(dims), address(strides), start, count, address(out.array))
     np.testing.assert_array_equal(out.done(), x.reshape(-1)[start : start + count])
+
+
+def test_load_reads_every_part_of_blocks_of_planes():
+    for shape in ((4, 2, 1, 1), (3, 3, 2, 2), (2, 2, 3, 1, 2)):
+        x = np.arange(float(2 ** len(shape) * np.prod(shape))).reshape([2 * n for n in shape])
+        x = x[(slice(None, None, 2),) * len(shape)]
+        dims, strides, flat = table(x.shape), table(x.strides), x.reshape(-1)
+        for start, stop in combinations(range(x.size + 1), 2):
+            out = Fenced(stop - start, x.dtype)
+            where, to = (address(x), x.itemsize, x.ndim, address(dims), address(strides)), address(out.array)
+            _load(*where, start, stop - start, to)
+            np.testing.assert_array_equal(out.done(), flat[start:stop])
 
 
 @quick

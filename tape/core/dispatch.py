@@ -8,6 +8,7 @@ is asked first about operations on Vars from outside of the block. Without one t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
@@ -138,7 +139,7 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
 
 def is_intercepted() -> bool:
     """Whether an interceptor or a program recorder is open on this very thread."""
-    return any(interpreter in OPEN for interpreter in opened())
+    return any(map(OPEN.__contains__, opened()))
 
 
 def resolve(leaf: Any) -> Any:
@@ -150,25 +151,28 @@ def resolve(leaf: Any) -> Any:
     return leaf
 
 
-def lift(value: Any) -> Any:
+def lift(value: Any, below: float = inf) -> Any:
     """Return a plain value as a Var of the program that is being recorded on this thread, if one is.
 
     What is computed with it is then recorded as well: nothing derived from an array that the function closes
-    over is frozen.
+    over is frozen. Of programs nested in each other it is the innermost one below a level.
     """
     if OPEN and not isinstance(value, Handle):
-        program = recorder()
+        program = recorder(below)
         if program is not None:
             return program.constant(value)
     return value
 
 
-def recorder() -> Any | None:
-    """Return the program recorder that records the plain arrays of this thread, if there is one."""
+def recorder(below: float = inf) -> Any | None:
+    """Return the program recorder that records the plain arrays of this thread, if there is one.
+
+    Of several it is the innermost one, or the innermost one below a level.
+    """
     for interpreter in reversed(opened()):
         if isinstance(interpreter, Interceptor):
             if interpreter.computes_plainly:
                 return None
-        elif interpreter in OPEN:
+        elif interpreter.level < below and interpreter in OPEN:
             return None if interpreter.is_computing else interpreter
     return None

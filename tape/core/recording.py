@@ -159,7 +159,7 @@ class Recording(Nested):
             else:
                 id, value = None, snapshot(as_operand(operand))
                 if OPEN and type(value) is np.ndarray:
-                    value = dispatch.lift(value)
+                    value = dispatch.lift(value, self.level)
                 active.append(False)
             inputs += (id, value)
             is_nested = is_nested or isinstance(value, Handle)

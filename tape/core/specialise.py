@@ -1,6 +1,7 @@
 """Functions with static arguments, recorded as directly as operations without any.
 
 Calls alike decide nothing anew; others, and all that are not about Vars of one plain trace, run the function.
+Those of programs are recorded by `tape.core.program_kinds`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
 from tape.core.operands import FAST
+from tape.core.program_kinds import on_programs, places_of
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
 
@@ -95,9 +97,12 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
 def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout: bool) -> Callable[..., Any]:
     known: dict[Any, _Kind] = {}
     get = known.get
+    record_on_program = on_programs(function, _STATIC, _bound, layout=layout)
 
     @wraps(function)
     def record(*args: Any, **kwargs: Any) -> Any:
+        if OPEN and is_intercepted():
+            return record_on_program(args, kwargs)
         key: list[Any] = []
         inputs: list[Any] = []
         if kwargs:
@@ -109,7 +114,7 @@ def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout:
             return function(*args, **kwargs)
         ref = first.trace_ref
         trace = ref()
-        if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
+        if trace is None or not trace.is_plain:
             return function(*args, **kwargs)
         found = tuple(key)
         kind = get(found)
@@ -235,16 +240,10 @@ def _learned(var: Any, trace: Any, count: int, inputs: list[Any]) -> _Kind | Non
     depends = True if node.op is None else node.op.data_dependent
     if depends is True or (depends and depends(*node.operands, **node.attrs)):
         return None
-    given = list(zip(inputs[::2], inputs[1::2], strict=True))
-    places: list[int] = []
-    for parent, operand in zip(node.parents, node.operands, strict=True):
-        found = [k for k, (id, value) in enumerate(given) if id == parent and value is operand]
-        if not found:
-            return None
-        places.append(next((place for place in found if place not in places), found[0]))
-    if set(places) != set(range(len(given))) or not isinstance(node.value, (np.ndarray, np.generic)):
+    places = places_of(node.inputs, inputs)
+    if places is None or not isinstance(node.value, (np.ndarray, np.generic)):
         return None
-    kind = _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
+    kind = _Kind(node.call, None if places == list(range(len(places))) else tuple(places))
     is_scalar = not any(type(operand) is np.ndarray for operand in node.operands)
     if is_scalar and type(kind.run(*node.operands)) is not type(node.value):
         return None  # a number of Python, which was converted

@@ -79,10 +79,9 @@ def _copy(strided, itemsize, ndim, dims, strides, start, count, dense, is_load):
         elif row > 0 or left < rows * columns:
             height = min(rows - row, left // columns)
         else:
-            height = rows
-            depth = (
-                planes if left == planes * rows * columns else min(planes - plane, left // (rows * columns))
-            )
+            height, depth = rows, planes - plane
+            if left < depth * rows * columns:
+                depth = left // (rows * columns)
         row_bytes = columns * itemsize
         is_flat = height <= 4 and depth > height  # planes of few rows: a row of all of them, then the next
         inner_rows, outer_rows = (depth, height) if is_flat else (height, depth)

@@ -103,7 +103,7 @@ def lower_median(b: Any, x: Any, axis: Any, keepdims: bool, skips_nan: bool) -> 
     middle = b.where(is_odd, low, (low + high) / 2)
     if is_float:
         is_nan = b.elementwise("isnan", nan) if counts is None else b.elementwise("equal", counts, 0)
-        middle = _where_nan(b, is_nan, middle)
+        middle = _where_nan(b, is_nan, middle + 0.0)  # NumPy takes their mean, in which -0.0 becomes 0.0
     return b.reshape(middle, rows.left)
 
 
