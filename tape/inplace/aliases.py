@@ -27,6 +27,7 @@ from tape.core.node import Handle, Node, plain
 if TYPE_CHECKING:
     from tape.core.recording import Recording
 
+Link = tuple[Node, "Recording"]
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
 _WORK = 1 << 10
@@ -55,20 +56,28 @@ class Family:
             self.limit = 2 * len(self.members) + 32
         self.members.append(ref(handle))
 
-    def written(self, memory: np.ndarray, writers: Container[int]) -> None:
-        """Make those handles stale that show written memory, except the ones with these ids."""
+    def written(self, memory: np.ndarray, share: Share, writers: Container[int]) -> None:
+        """Make those handles stale that show written memory, except the ones with these ids.
+
+        ``share`` is the place that is written, or that of which it is a part. In a program, handles become
+        undecided that show it in other calls, depending on data.
+        """
         start, stop = byte_bounds(memory)
+        moving = moving_links(share) if OPEN and recorder() is not None else None
         kept = []
         for member in self.members:
             handle = member()
             if handle is None:
                 continue
-            share: Any = handle.share
-            low, high = share.bounds
-            if low < stop and start < high and id(handle) not in writers and overlapping(share.where, memory):
+            other: Any = handle.share
+            low, high = other.bounds
+            is_other = id(handle) not in writers
+            if low < stop and start < high and is_other and overlapping(other.where, memory):
                 handle.node = Stale(handle.node)
-            else:
-                kept.append(member)
+                continue
+            kept.append(member)
+            if is_other and moving is not None and (links := moving_links(other)) != moving:
+                handle.node = Undecided(handle, [*links, *moving])
         self.members = kept
 
 
@@ -109,6 +118,7 @@ class Stale(Node):
     __slots__ = ("_described",)
 
     def __init__(self, node: Node) -> None:
+        node = node.decided if isinstance(node, Undecided) else node
         self._described = errors.describe(plain(node.value))
 
     def __repr__(self) -> str:
@@ -135,6 +145,51 @@ class Stale(Node):
     def inputs(self) -> NoReturn:  # type: ignore[override]
         """Raise, as for all access."""
         self._refuse()
+
+
+class Undecided(Node):
+    """Replaces the node of a view that is stale in other calls of a program, depending on data in indices.
+
+    Access reads these numbers, which makes guards of them, and restores the node.
+    """
+
+    __slots__ = ("_handle", "_links", "decided")
+
+    _links: list[Link]
+    decided: Node
+
+    def __init__(self, handle: Handle, links: list[Link]) -> None:
+        node = handle.node
+        if isinstance(node, Undecided):
+            links = [*node._links, *links]
+            node = node.decided
+        self._handle = ref(handle)
+        self._links = links
+        self.decided = node
+
+    def _decide(self) -> Node:
+        links, self._links = self._links, []
+        for node, trace in dict.fromkeys(links):
+            _read_index(node, trace)
+        handle = self._handle()
+        if handle is not None and handle.node is self:
+            handle.node = self.decided
+        return self.decided
+
+    @property
+    def value(self) -> Any:
+        """That of the node."""
+        return self._decide().value
+
+    @property
+    def call(self) -> Any:  # type: ignore[override]
+        """That of the node."""
+        return self._decide().call
+
+    @property
+    def inputs(self) -> Any:  # type: ignore[override]
+        """Those of the node."""
+        return self._decide().inputs
 
 
 def is_array(handle: Any) -> bool:
@@ -216,6 +271,31 @@ def _share(view: Handle, viewed: Handle) -> None:
     part._bounds = None
     part.where, part.source, part.made, part.family = memory, viewed, view.node, family
     family.add(view)
+
+
+def moving_links(share: Share | None) -> list[Link]:
+    """Return the views between a place and its array whose index is data, with the trace of each.
+
+    Where a view at such an index is differs from call to call. Two places with the same links are where they
+    are to each other in every call.
+    """
+    links: list[Link] = []
+    while share is not None and share.source is not None:
+        node, source = share.made, share.source
+        pairs = zip(node.parents[1:], node.operands[1:], strict=True)  # type: ignore[union-attr]
+        if any(parent is not None or isinstance(operand, Handle) for parent, operand in pairs):
+            links.append((node, source.trace))  # type: ignore[arg-type]
+        share = source.share  # type: ignore[assignment]
+    return links
+
+
+def _read_index(node: Node, trace: Recording) -> None:
+    """Read the numbers in the index of a view, which become guards of a program; a loop is unrolled."""
+    for parent, operand in zip(node.parents[1:], node.operands[1:], strict=True):
+        number: Any = operand if parent is None else trace[parent]  # type: ignore[index]
+        while isinstance(number, Handle) and isinstance(number.node.value, Handle):
+            number = number.node.value
+        int(number)
 
 
 def layout_matters() -> None:

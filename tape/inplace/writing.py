@@ -24,6 +24,7 @@ from tape.inplace.aliases import (
     is_array,
     layout_matters,
     memory_of,
+    moving_links,
     settle,
     share_of,
 )
@@ -54,9 +55,11 @@ def write(x: Any, index: Any, value: Any) -> None:
     """
     with writing(x):
         region: np.ndarray | None = None
+        if x.is_batch and x.holds(index, value):
+            return
         if x.share is not None:
             region = _named(x.share.where, index)
-            if region is not None and _is_there(value, region, x.share.family):
+            if region is not None and _is_there(value, region, x):
                 return  # in x[i] += v the addition has written the view already
         _move(x, set_at(x, value, index), region)
 
@@ -200,10 +203,10 @@ def _add_to_slice(x: Any, value: Any) -> None:
     _move(x, getitem(whole, index), whole=whole)
 
 
-def _is_there(value: Any, region: np.ndarray, family: Family) -> bool:
-    """Return whether a view is exactly a region of its family's memory."""
+def _is_there(value: Any, region: np.ndarray, x: Any) -> bool:
+    """Return whether a value is a view of exactly a region of the memory of a handle, whatever the data."""
     share = share_of(value) if isinstance(value, Handle) else None
-    if share is None or share.family is not family:
+    if share is None or share.family is not x.share.family or moving_links(share) != moving_links(x.share):
         return False
     where = share.where
     return (
@@ -245,7 +248,7 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
         if isinstance(handle.node, Stale):
             share.family.add(handle)  # its content is up to date again
         handle.id, handle.node = new.id, new.node
-    share.family.written(written, moves)
+    share.family.written(written, x.share, moves)
 
 
 def _with_part(source: Any, share: Any, part: Any) -> Any:

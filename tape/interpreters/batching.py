@@ -99,7 +99,9 @@ class Lanes(Interpreter):
         else:
             result = self._result(op, raw, is_batched, attrs)
         batch = Batch(ref, -1, self.leaf(result))
-        if op.view is not None and is_batched[0]:
+        if op.view is not None and any(is_batched[1:]) and "index" in attrs:
+            sharing.note_row(batch, operands, attrs["index"])
+        elif op.view is not None and is_batched[0]:
             sharing.note_view(batch, operands, attrs)
         return batch
 
@@ -212,6 +214,10 @@ class Batch(Var):
     def write(self, new: Batch) -> None:
         """Write other values over these: see `tape.interpreters.sharing`."""
         sharing.write(self, new)
+
+    def holds(self, index: Any, value: Any) -> bool:
+        """Whether a value is what these have at an index already."""
+        return sharing.is_there(self, index, value)
 
     def item(self, *index: int) -> NoReturn:
         """Refuse: there are several values."""

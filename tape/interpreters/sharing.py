@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors
-from tape.core.node import Handle, plain
+from tape.core.node import Handle, plain, snapshot
+from tape.inplace.aliases import Stale
+from tape.ops.structure.indexing import filled_index
+from tape.ops.structure.writing import set_at
 
 if TYPE_CHECKING:
     from tape.interpreters.batching import Batch
@@ -25,12 +28,16 @@ class Family:
     Attributes
     ----------
     members : list of weakref
+    rows : list of weakref
+        What has been read of them at an index that differs between elements: views of one element alone,
+        which are copies here.
     is_uncertain : bool
         Whether that depends on a layout in memory which is not known.
     """
 
     def __init__(self, first: Batch) -> None:
         self.members = [weakref.ref(first)]
+        self.rows: list[weakref.ref[Batch]] = []
         self.is_uncertain = False
 
 
@@ -45,14 +52,46 @@ class Memory:
         Whether an element is an array, and no number.
     has_any_layout : bool
         Whether it is in another order for an element alone than for a batch, for all that is known.
+    read : tuple or None
+        Of a row the batch that it is read of, None if that is the same array for all, and the index.
+    viewed : Batch or None
+        What it is a view of: a write has to reach the row that this may be.
     """
 
-    __slots__ = ("family", "has_any_layout", "is_array")
+    __slots__ = ("family", "has_any_layout", "is_array", "read", "viewed")
 
     def __init__(self, batch: Batch) -> None:
         self.family = Family(batch)
         self.is_array = batch.ndim > 0
         self.has_any_layout = False
+        self.viewed: Batch | None = None
+        self.read: tuple[Batch | None, tuple[Any, ...]] | None = None
+
+
+def note_row(batch: Batch, operands: Sequence[Any], index: tuple[Any, ...]) -> None:
+    """Note what has been read at numbers that differ between elements; arguments as for `note_view`."""
+    if any(np.ndim(number) or np.result_type(number).kind == "b" for number in operands[1:]):
+        return  # a copy for an element alone, too
+    memory = batch.memory = Memory(batch)
+    memory.is_array = batch.ndim > 0 or ... in index
+    source = operands[0] if isinstance(operands[0], Handle) and operands[0].is_batch else None
+    memory.read = source, filled_index(index, tuple(map(snapshot, operands[1:])))  # type: ignore[assignment]
+    if source is not None:
+        if source.memory is None:  # type: ignore[attr-defined]
+            source.memory = Memory(source)  # type: ignore[attr-defined,arg-type]
+        source.memory.family.rows.append(weakref.ref(batch))  # type: ignore[attr-defined]
+
+
+def is_there(batch: Batch, index: Any, value: Any) -> bool:
+    """Return whether a value is the row of a batch at an index, so that writing it there changes nothing."""
+    memory = getattr(value, "memory", None)
+    if memory is None or memory.read is None or memory.read[0] is not batch or isinstance(value.node, Stale):
+        return False
+    index = index if isinstance(index, tuple) else (index,)
+    pairs = zip(index, memory.read[1], strict=False)
+    return len(index) == len(memory.read[1]) and all(
+        a.node is b.node if isinstance(a, Handle) and isinstance(b, Handle) else a is b for a, b in pairs
+    )
 
 
 def note_view(batch: Batch, operands: Sequence[Any], attrs: dict[str, Any]) -> None:
@@ -91,11 +130,12 @@ def note_view(batch: Batch, operands: Sequence[Any], attrs: dict[str, Any]) -> N
             source.memory = Memory(source)
         memory.family = source.memory.family
         memory.family.members.append(weakref.ref(batch))
+        memory.viewed = source
         memory.family.is_uncertain |= is_uncertain
 
 
-def write(batch: Batch, new: Batch) -> None:
-    """Write other values over those of a batch.
+def write(batch: Batch, new: Batch, row: Batch | None = None) -> None:
+    """Write other values over those of a batch, because of what has been written to a row of it, if given.
 
     Raises
     ------
@@ -117,6 +157,14 @@ def write(batch: Batch, new: Batch) -> None:
             f"{batch!r} was to be written to, and it depends on the layout in memory whether others are "
             "views of it: of reshape of what arrays and slices have read. Write to a copy()"
         )
+    members = together or [batch]
+    read = [m for m in members if m.memory is not None and m.memory.read is not None]
+    if any(member.memory.read[0] is None for member in read):  # type: ignore[index,union-attr]
+        raise errors.InPlaceError(
+            f"{batch!r} was to be written to. It was read at an index that differs between the elements of a "
+            "batch, from an array that does not. Write to a copy(), or make the array from something in the "
+            "batch"
+        )
     leaf: Any = lanes.leaf  # type: ignore[attr-defined]
     if len(together) < 2:
         batch.node = leaf(new.node.value)
@@ -130,6 +178,13 @@ def write(batch: Batch, new: Batch) -> None:
             if other is batch:
                 value[...] = new.node.value
             other.node = leaf(value)
+    for ref in [] if family is None else family.rows:
+        other_row = ref()
+        if other_row is not None and other_row is not row:
+            other_row.node = Stale(other_row.node)
+    for member in read:
+        source, index = member.memory.read  # type: ignore[misc,union-attr]
+        write(source, set_at(source.again(), member.again(), index), member)  # type: ignore[arg-type,union-attr]
 
 
 def _is_contiguous(value: Any) -> bool:
