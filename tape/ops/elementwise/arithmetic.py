@@ -97,7 +97,9 @@ def _power_base(d: Any, out: Any, x: Any, y: Any) -> Any:
         if y == 0:
             return d * 0.0
         return d * (y * x) if y == 2 else d * (y * x ** (y - 1))
-    return d * (y * x ** where(y == 0, 1, y - 1))
+    # Zero times infinity where both are 0. Elsewhere nothing is left out, as this has a derivative by y.
+    is_nothing = np.logical_and(y == 0, np.absolute(x) < np.finfo(out.dtype).tiny)
+    return d * (y * x ** where(is_nothing, 1, y - 1))
 
 
 def _power_exponent(d: Any, out: Any, x: Any, y: Any) -> Any:
