@@ -20,9 +20,9 @@ Layout = tuple[Any, ...]
 
 
 def layout_of(leaves: Iterable[Any]) -> Layout | None:
-    """Return how arrays lie in memory: the order of the axes of each, and whether there are gaps.
+    """Return how arrays lie in memory: the strides in bytes of each, None for one in C order.
 
-    None if all are in C order.
+    None if all are in C order. Signs, zeros and gaps all matter to NumPy's order "K" and to its views.
 
     Examples
     --------
@@ -30,17 +30,15 @@ def layout_of(leaves: Iterable[Any]) -> Layout | None:
     >>> from tape.program.layouts import layout_of
     >>> layout_of([np.ones((2, 3)), 1.0])
     >>> layout_of([np.ones((2, 3)).T, np.ones(4)[::2]])
-    (((1, 0), True), ((0,), False))
+    ((8, 24), (16,))
     """
-    found = tuple([_of_array(leaf) if isinstance(leaf, np.ndarray) else None for leaf in leaves])
+    found = tuple(
+        [
+            leaf.strides if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous else None
+            for leaf in leaves
+        ]
+    )
     return None if found.count(None) == len(found) else found
-
-
-def _of_array(array: np.ndarray) -> tuple[tuple[int, ...], bool] | None:
-    if array.flags.c_contiguous:
-        return None
-    axes = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
-    return axes, array.transpose(axes).flags.c_contiguous
 
 
 def in_c_order(args: Any) -> Any:

@@ -63,6 +63,25 @@ def slowest_first(a: Any, order: str = "K") -> Axes:
     return tuple(range(ndim))[:: -1 if is_fortran else 1]
 
 
+def slowest_read_first(a: Any) -> Axes:
+    """Return the axes in the order in which NumPy takes elements as they lie in memory.
+
+    It is the order of ``numpy.nditer``: that of strides, but axes that repeat elements stay where they are.
+    """
+    memory, ndim = _memory(a), np.ndim(a)
+    strides = [abs(stride) for stride in memory.strides[memory.ndim - ndim :]]
+    axes: list[int] = []  # the fastest first
+    for axis in reversed(range(ndim)):
+        place = len(axes)
+        for k in reversed(range(len(axes))):
+            if strides[axis] and strides[axes[k]]:
+                if strides[axis] >= strides[axes[k]]:
+                    break
+                place = k
+        axes.insert(place, axis)
+    return tuple(reversed(axes))
+
+
 def is_laid_out(x: Any, axes: Axes) -> bool:
     """Return whether the axes follow each other in memory like this, without gaps."""
     memory = _memory(x)

@@ -27,7 +27,7 @@ from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy
 from tape.ops.structure.layout import copy as copy_of  # `copy` is an argument of some functions
-from tape.ops.structure.layout import is_laid_out, slowest_first
+from tape.ops.structure.layout import is_laid_out, slowest_first, slowest_read_first
 
 __all__ = ["astype", "broadcast_to", "expand_dims", "ravel", "reshape", "squeeze"]
 
@@ -240,7 +240,7 @@ def _flattened(a: Any, order: str) -> Any:
     if order != "K":
         return (_reshape_fortran if _is_fortran(a, order) else reshape_op)(a, shape=(-1,))
     layout_matters()
-    axes = slowest_first(a)
+    axes = slowest_read_first(a)
     return reshape_op(a if axes == tuple(range(len(axes))) else transpose(a, axes), shape=(-1,))
 
 
