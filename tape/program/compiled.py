@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _MAX_BEGINNINGS = 1024
 """Number of beginnings of paths that calls are counted for, while they wait for a program."""
 
+_MOST_CHANGES = 3  # calls in which a function may change what it uses, as one that fills a cache does
 _MOST_INT_PATHS = 16
 """Number of paths from which on ints that paths depend on are static."""
 
@@ -482,6 +483,12 @@ class Compiled:
         path = Path(recorded, program)
         names = Bindings(self._f, known.form.statics())
         if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
+            return path.restore(leaves)
+        if (changed := before.bound_anew()) is not None:  # by the function, as a program would not
+            known.changes += 1
+            if known.changes > _MOST_CHANGES:
+                known.is_plain = True
+                self._growth.warn_of_changes(changed)
             return path.restore(leaves)
         with self._kinds.lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster

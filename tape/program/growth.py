@@ -111,6 +111,15 @@ class Growth:
             errors.PathLimitWarning,
         )
 
+    def warn_of_changes(self, changed: Binding) -> None:
+        """Warn that the function changes in each call what it uses, which a program would not do."""
+        name = repr(changed.key) if isinstance(changed.key, str) else "a list or a dict"
+        self._warn_once(
+            f"{self._name} uses {name}, and changes it in each call, as a program would not. From now on it "
+            "runs as plain Python, which is slow. Pass it as an argument, and return the new value",
+            errors.NotCompiledWarning,
+        )
+
     def warn_of_kinds(self, form: Form, most: int) -> None:
         """Warn that no further kinds of arguments get a program."""
         statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))

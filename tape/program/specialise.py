@@ -156,6 +156,8 @@ class Specialisation:
         unless it depends on that.
     awaits : str or None
         The machine code that its program needs and that is being compiled; None if nothing is missing.
+    changes : int
+        How often the function has bound a name anew, while it was recorded, that it uses itself.
     waiting : dict
         Calls that have run as plain Python for want of a path, by the outcomes with which it begins.
     """
@@ -171,6 +173,7 @@ class Specialisation:
         self.is_plain = False
         self.awaits: str | None = None
         self.reads_ints = False
+        self.changes = 0
         self.layouts: dict[Layout, bool] | None = None
         self.waiting: dict[tuple[Outcome, ...], int] = {}
 

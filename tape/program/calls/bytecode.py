@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dis
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import NamedTuple
@@ -28,6 +30,8 @@ class Names(NamedTuple):
         Names of all kinds, except those of collections that it only adds to.
     stored : frozenset of str
         Names of all kinds that it binds, except local ones.
+    used : frozenset of str
+        Names that it reads for more than to bind them anew, as ``count += 1`` does.
     catches : bool
         Whether it catches exceptions.
     imports : tuple of tuple
@@ -43,6 +47,7 @@ class Names(NamedTuple):
     attributes: frozenset[str]
     read: frozenset[str]
     stored: frozenset[str]
+    used: frozenset[str]
     catches: bool
     imports: tuple[tuple[int, str, tuple[str, ...]], ...]
     matches: bool
@@ -65,6 +70,7 @@ def names_in(code: CodeType) -> Names:
     attributes: set[str] = set()
     read: set[str] = set()
     stored: set[str] = set()
+    uses: Counter[str] = Counter()  # how often it is read, less how often it is bound to what it was and more
     catches = matches = False
     imports: list[tuple[int, str, tuple[str, ...]]] = []
     instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
@@ -77,6 +83,7 @@ def names_in(code: CodeType) -> Names:
             attributes.add(name)
         elif opname in _WRITES:
             stored.add(name)
+            uses[name] -= _is_augmented(instructions[max(k - 2, 0) : k])
         elif opname == "IMPORT_NAME":
             level, taken = [before.argval for before in instructions[k - 2 : k]]
             imports.append((level, name, tuple(taken or ())))
@@ -88,6 +95,8 @@ def names_in(code: CodeType) -> Names:
             is_next = following is not None and following.opname in _ATTRIBUTE_READS
             if not (is_next and following is not None and following.argval in _COLLECTS):
                 read.add(name)
+                uses[name] += 1
+    used = {name for name, count in uses.items() if count > 0}
     optional = attributes.copy() if catches else set()
     if not found.keys().isdisjoint(("getattr", "hasattr")):
         optional |= {part for part in code.co_consts if isinstance(part, str) and part.isidentifier()}
@@ -100,10 +109,16 @@ def names_in(code: CodeType) -> Names:
             attributes |= inner.attributes
             read |= inner.read
             stored |= inner.stored
+            used |= inner.used
             catches, matches = catches or inner.catches, matches or inner.matches
             imports += inner.imports
             optional |= inner.optional
     return Names(
-        tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), catches, tuple(imports),
-        matches, frozenset(optional),
+        tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), frozenset(used | optional),
+        catches, tuple(imports), matches, frozenset(optional),
     )  # fmt: skip
+
+
+def _is_augmented(before: Sequence[dis.Instruction]) -> bool:
+    """Return whether what is bound after these instructions is the result of ``+=`` or its like."""
+    return any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in before)

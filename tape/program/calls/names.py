@@ -122,6 +122,7 @@ class Bindings:
         walk = _Walk(f, statics)
         self.found = walk.found
         self._stored = walk.stored
+        self._used = walk.used
         self.tells_types = walk.catches or any(b.kind == "presence" and b.key == "type" for b in walk.found)
 
     def agree_with(self, others: Bindings) -> bool:
@@ -131,6 +132,20 @@ class Bindings:
             known.get((b.kind, id(b.owner), b.key), b.value) is b.value
             for b in self.found
             if b.kind in ("global", "cell", "attribute") and b.key not in self._stored
+        )
+
+    def bound_anew(self) -> Binding | None:
+        """Return a name that a run of the function has bound to something else, and that it uses as well.
+
+        Not one that it only counts with, nor one that it only stores something in.
+        """
+        return next(
+            (
+                binding
+                for binding in self.found
+                if (binding.key in self._used or binding.key not in self._stored) and not binding.holds()
+            ),
+            None,
         )
 
     def changed(self) -> Binding | None:
@@ -147,7 +162,7 @@ class Bindings:
         if all(new.value is old.value or new.kind in _OF_EQUALS for new, old in pairs):
             return self
         bindings = object.__new__(Bindings)
-        bindings.found, bindings._stored = now, self._stored
+        bindings.found, bindings._stored, bindings._used = now, self._stored, self._used
         bindings.tells_types = self.tells_types
         return bindings
 
@@ -180,6 +195,7 @@ class _Walk:
         self._optional: set[str] = set()  # attributes that code may do without
         self._read: set[str] = set()  # all names that code reads, not only puts something into
         self.stored: set[str] = set()  # names that code binds, of whatever kind
+        self.used: set[str] = set()  # names that code reads for more than to bind them anew
         self._known: set[tuple[int, str]] = set()
         while self._waiting or self._look_up_attributes():
             self._visit(self._waiting.pop())
@@ -271,6 +287,7 @@ class _Walk:
         self._attributes |= names.attributes
         self._read |= names.read
         self.stored |= names.stored
+        self.used |= names.used
         for name in names.globals:
             if name in function.__globals__:
                 self._bind("global", function.__globals__, name, function.__globals__[name])
