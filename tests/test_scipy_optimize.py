@@ -486,3 +486,29 @@ SOLVERS = {
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_get_exact_derivatives(name):
     assert differentiated(SOLVERS[name])
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([0.0, 0.5], [3.0, 5.0]), [[0.0, 0.5], [3.0, 5.0]], ((0.0, 0.5), (3.0, 5.0)), ([0.0, 0.5], np.inf),
+        (0.0, [3.0, 0.9]), (np.array([0.0, 0.5]), np.array([3.0, 0.9])), optimize.Bounds([0, 0.5], [3, 0.9]),
+    ],
+)  # fmt: skip
+def test_bounds_of_an_array_are_a_pair_of_sides_as_in_scipy(bounds):
+    """With two unknowns they could be taken for a pair for each."""
+    x = np.linspace(0.0, 2.0, 9)
+    y = 2 * np.exp(-x)
+
+    def model(x, a, c):
+        return a * np.exp(-c * x)
+
+    start = [0.4, 0.8]
+    expected = optimize.curve_fit(model, x, y, start, bounds=bounds)[0]
+    np.testing.assert_allclose(curve_fit(model, x, y, start, bounds=bounds)[0], expected, rtol=1e-4)
+
+    def residuals(z):
+        return [z[0] - 2.0, z[1] - 1.0]
+
+    expected = optimize.least_squares(residuals, start, bounds=bounds).x
+    np.testing.assert_allclose(least_squares(residuals, start, bounds=bounds).x, expected, rtol=1e-6)

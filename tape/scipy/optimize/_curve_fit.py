@@ -15,7 +15,7 @@ from tape.scipy._operands import operand
 from tape.scipy.optimize._calls import check_options, refuse_vars, reporting, with_tree
 from tape.scipy.optimize._functions import Latest, Residuals
 from tape.scipy.optimize._implicit import checked_function
-from tape.scipy.optimize._layout import Unknowns, as_tree, blocks
+from tape.scipy.optimize._layout import Unknowns, as_two_sides, blocks
 from tape.scipy.optimize._least_squares import EXACT, OPTIONS
 from tape.scipy.optimize._minimum import Minimum, Reached
 from tape.scipy.optimize._optimality import Conditions
@@ -58,7 +58,9 @@ def curve_fit(
         its elements.
     absolute_sigma : bool
         Whether ``sigma`` is absolute; otherwise only its ratios count.
-    bounds, progress
+    bounds : pair, scipy.optimize.Bounds or tree of pairs, optional
+        All lower and all upper bounds, as in SciPy; or for each leaf of ``p0`` a pair, as for `minimize`.
+    progress
         As for `minimize`.
     **options
         Passed on: ``method``, ``check_finite``, ``maxfev``, ``ftol`` and so on.
@@ -148,7 +150,7 @@ def curve_fit(
         lambda p, *given: 0.5 * ops.sum(errors_at(p, *given) ** 2),
         lambda x, y, sigma, p0, bounds: unknowns.sides(bounds),
     )
-    given = (x, y, sigma, p0, as_tree(bounds))
+    given = (x, y, sigma, p0, as_two_sides(bounds, p0))
     minimum = Minimum(
         f"{where} of {name_of(model)}",
         conditions,

@@ -74,8 +74,9 @@ class Unknowns(Layout):
         if given is None:
             return np.full(self.size, -np.inf), np.full(self.size, np.inf)
         if isinstance(given, Sides):
-            low, high = self._sides((given.low, given.high), (self.size,), "bounds")
-            return low, high
+            shape = (self.size,)
+            low, high = given.low, given.high
+            return self._bound(low, -np.inf, shape, "bounds"), self._bound(high, np.inf, shape, "bounds")
         try:
             pairs = [given] if self.structure is tree.LEAF else self.structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
@@ -157,6 +158,21 @@ def as_tree(bounds: Any) -> Any:
         # SciPy has broadcast them, and NumPy warns of what may be written to such an array.
         return Sides(*(part.copy() if isinstance(part, np.ndarray) else part for part in parts))
     return bounds
+
+
+def as_two_sides(bounds: Any, x0: Any) -> Any:
+    """Return bounds as a tree, where a pair is one of all lower and all upper bounds, as in SciPy.
+
+    If ``x0`` is anything else than an array or a list of numbers, bounds are a tree of pairs.
+    """
+    leaves, structure = tree.flatten(x0)
+    is_list = (
+        type(x0) in (list, tuple) and len(leaves) == len(x0) and all(np.ndim(leaf) == 0 for leaf in leaves)
+    )
+    if (structure is tree.LEAF or is_list) and isinstance(bounds, (tuple, list)) and len(bounds) == 2:
+        low, high = bounds
+        return Sides(low, high, False)
+    return as_tree(bounds)
 
 
 def blocks(rows: Layout, columns: Layout, matrix: np.ndarray) -> Any:

@@ -11,7 +11,7 @@ from tape import errors, ops
 from tape.scipy.optimize._calls import check_options, refuse_vars, reporting, with_tree
 from tape.scipy.optimize._functions import Latest, Residuals
 from tape.scipy.optimize._implicit import checked_function
-from tape.scipy.optimize._layout import Unknowns, as_tree, blocks
+from tape.scipy.optimize._layout import Unknowns, as_two_sides, blocks
 from tape.scipy.optimize._minimum import Minimum, Reached
 from tape.scipy.optimize._optimality import Conditions
 from tape.transforms._record import name_of
@@ -42,8 +42,10 @@ def least_squares(
     ----------
     f : callable
         ``f(x, *args)``, plain NumPy code that returns the residuals: an array, or a tree.
-    x0, args, bounds, progress
+    x0, args, progress
         As for `minimize`.
+    bounds : pair, scipy.optimize.Bounds or tree of pairs, optional
+        All lower and all upper bounds, as in SciPy; or for each leaf of ``x0`` a pair, as for `minimize`.
     jac_sparsity : "auto" or matrix, optional
         Compute the Jacobian as a sparse array, by `tape.sparse_jacobian`: of the pattern that is found, or of
         the given one, with a row for each residual and a column for each element of ``x0``, in the order of
@@ -121,7 +123,7 @@ def least_squares(
         return _cost(Residuals(f, unknowns, args)(x), options)
 
     conditions = Conditions(unknowns.size, cost, lambda x0, args, bounds: unknowns.sides(bounds))
-    given = (x0, args, as_tree(bounds))
+    given = (x0, args, as_two_sides(bounds, x0))
     minimum = Minimum(
         f"{where} of {name_of(f)}",
         conditions,
