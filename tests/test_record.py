@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.core.node import Handle, plain
 from tape.core.specialise import _bound
 from tape.inplace.aliases import memory_of
 from tape.ops.structure.shape import _in_c_order
@@ -281,3 +282,61 @@ def test_numbers_among_operands_are_not_taken_for_what_is_known_of_vars():
             known = len(ops.where.known)
             np.testing.assert_array_equal(call().value, numbers)
             assert k == 0 or len(ops.where.known) == known
+
+
+# ---- the tapes of programs ---------------------------------------------------------------------------
+
+CALLS = {
+    "an element": lambda x: x[0],
+    "a slice": lambda x: x[1:, ::-1],
+    "a sum": lambda x: np.sum(x, axis=1, keepdims=True),
+    "a transpose": lambda x: x.T,
+    "several": lambda x: np.concatenate([x, x[:1]], axis=0),
+    "a number": lambda x: np.mean(x),
+    "sorting": lambda x: np.sort(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_alike_make_the_same_nodes_in_programs(name, depth):
+    """The first one runs the function, the next ones append nodes."""
+
+    def nodes_of(var):
+        found = []
+        while isinstance(var, Handle):
+            node = var.node
+            found.append((node.op, node.attrs, node.parents, node.call.pull is None, plain(var).tolist()))
+            var = node.value
+        return found
+
+    def f(x):
+        def body(x):
+            vars_made = [CALLS[name](x) for _ in range(3)]
+            seen.extend(map(nodes_of, vars_made))
+            return np.sum(np.sin(vars_made[-1]) * vars_made[0].sum())
+
+        for _ in range(depth):
+            body = tape.elementwise_grad(body)
+        return body(x)
+
+    seen = []
+    compiled = tape.compile(f)
+    x = np.arange(6.0).reshape(2, 3) + 1
+    np.testing.assert_allclose(compiled(x), f(x), rtol=1e-13)
+    first, *others = seen[:3]
+    if name != "several":  # whose second node has the first one among its parents
+        assert all(other == first for other in others)
+    assert len(first) == depth + 1
+    np.testing.assert_allclose(compiled(x[:, ::-1] * 2), f(x[:, ::-1] * 2), rtol=1e-13)
+
+
+def test_calls_alike_decide_nothing_anew_in_programs(monkeypatch):
+    from tape.ops.structure import indexing
+
+    asked = []
+    parsed = indexing.parsed
+    monkeypatch.setattr(indexing, "parsed", lambda index: asked.append(index) or parsed(index))
+    compiled = tape.compile(tape.grad(lambda x: sum(x[1] for _ in range(50)).sum()))
+    np.testing.assert_array_equal(compiled(np.ones((2, 7))), [[0.0] * 7, [50.0] * 7])
+    assert len(asked) < 10

@@ -71,12 +71,11 @@ def on_programs(
         key: list[Any] = []
         operands: list[Any] = []
         refs: list[Any] = []
+        parts = args
         if kwargs:
             key += kwargs
-            args_of_all: tuple[Any, ...] = (*args, *kwargs.values())
-        else:
-            args_of_all = args
-        depth = _note(args_of_all, key, operands, refs, static, layout)
+            parts = (*args, *kwargs.values())
+        depth = _note(parts, key, operands, refs, static, layout)
         if not depth or depth != len(refs):
             return function(*args, **kwargs)
         traces = _nested(refs)
