@@ -106,7 +106,7 @@ def unshared(adjoints: Sequence[Any], seeds: Mapping[int, Any]) -> list[Any]:
                 adjoint = adjoint.copy()
             taken.add(id(adjoint))
         elif isinstance(adjoint, Handle):
-            adjoint = INTERNAL["in_c_order"](snapshot(adjoint))
+            adjoint = snapshot(adjoint) if adjoint.is_batch else INTERNAL["in_c_order"](snapshot(adjoint))
         given.append(adjoint)
     return given
 
