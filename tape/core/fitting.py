@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tape.core.node import Node
 
 
+AS_WIDE_AS_ANY = FAST - {np.float32, np.complex64}
+"""Types of scalars in which rules lose nothing."""
+
+
 def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
     """Return a contribution in the shape and dtype of the operand it is for.
 
@@ -56,10 +60,17 @@ def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
 
 
 def widened(operand: Any, out: Any) -> Any:
-    """Return an operand of integers in the dtype of the result, others as they are."""
-    if type(operand) in FAST or operand.dtype.kind not in "iu":
+    """Return an operand of integers, or of narrower floats, in the dtype of the result, others as they are.
+
+    Rules would compute in the dtype of the operand, and lose digits that those of the other operand have.
+    """
+    if type(operand) in AS_WIDE_AS_ANY:
         return operand
-    return INTERNAL["cast"](operand, dtype=out.dtype)
+    narrow, wide = operand.dtype, out.dtype
+    if narrow is wide:
+        return operand
+    is_narrower = narrow.kind == wide.kind and narrow.itemsize < wide.itemsize
+    return INTERNAL["cast"](operand, dtype=wide) if is_narrower or narrow.kind in "iu" else operand
 
 
 def _checked(contribution: Any, shape: tuple[int, ...], node: Node) -> Any:

@@ -101,8 +101,8 @@ class Op:
         ``view(x, part, *operands, **attrs)``, where the result may be a view of the first operand x: what
         that becomes where the result is written to and becomes ``part``. See `tape.inplace.aliases`.
     widens : bool
-        Whether rules get operands of integers in the dtype of the result: elementwise arithmetic in narrow
-        integers would wrap around.
+        Whether rules get operands of integers and of narrower floats in the dtype of the result: elementwise
+        arithmetic in narrow integers would wrap around, that in narrow floats lose digits.
     data_dependent : bool or callable, optional
         Whether the shape or dtype of the result depends on the elements of the operands: a compiled function
         then checks both in every call. Or ``data_dependent(*operands, **attrs)``, which says so of one call.
