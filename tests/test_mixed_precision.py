@@ -51,3 +51,15 @@ def test_a_scalar_of_single_precision():
     x, y = np.float32(0.7), np.array([1.5, 2.5])
     exact = np.float64(x) ** y * np.log(np.float64(x))
     np.testing.assert_allclose(tape.elementwise_grad(lambda y: x**y)(y), exact, rtol=1e-15)
+
+
+def test_derivatives_have_the_dtype_of_what_they_are_for():
+    narrow, wide = np.array([1.5, -2.0], np.float32), np.array([0.5, 1.0])
+    for f in (
+        lambda x: np.sum(np.where(x > 0, x, wide)),
+        lambda x: np.sum(np.where(x > 0, wide, x)) + np.sum(np.sort(x)),
+        lambda x: np.sum(np.clip(wide, x, 3.0)) + np.sum(x * wide),
+        lambda x: np.sum(np.maximum(x, wide) + x),
+    ):
+        for gradient in (tape.grad(f), tape.compile(tape.grad(f))):
+            assert gradient(narrow).dtype == np.float32

@@ -83,10 +83,9 @@ def _make_pull(op: Op, active: Sequence[bool]) -> Pull | None:
 def _pull(rules: Sequence[Any], widens: bool) -> Pull:
     def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
         out, operands, attrs = node.value, node.operands, node.attrs
-        if widens:
-            operands = tuple(widened(operand, out) for operand in operands)
+        given = tuple(widened(operand, out) for operand in operands) if widens else operands
         return [
-            (parent, fit(rule(g, out, *operands, **attrs), operand, node))  # type: ignore[misc]
+            (parent, fit(rule(g, out, *given, **attrs), operand, node))  # type: ignore[misc]
             for rule, parent, operand in zip(rules, node.parents, operands, strict=True)
             if rule is not None
         ]
