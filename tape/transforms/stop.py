@@ -29,7 +29,8 @@ def stop_gradient(x: Any) -> Any:
     Returns
     -------
     tree
-        A tree like ``x``. Its Vars stay recorded, without derivative, and convert to plain numbers.
+        A tree like ``x``. Its Vars stay recorded, without derivative, and convert to plain numbers. Plain
+        arrays are the same ones.
 
     Examples
     --------
@@ -45,7 +46,7 @@ class no_grad(Interceptor, ContextDecorator):
 
     Operations on Vars are recorded as usual, and run again on a replay, but without derivative.
     Traces and transforms that start inside of it are not affected: their derivatives are correct, and
-    constant to those around.
+    constant to those around. A generator that stops inside of it leaves it open for those who called.
 
     Examples
     --------
