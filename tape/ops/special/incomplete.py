@@ -17,7 +17,7 @@ from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp, log, log1p
 from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
-from tape.ops.elementwise.selection import isnan, logical_and, logical_or, where
+from tape.ops.elementwise.selection import isnan, logical_and, logical_not, logical_or, where
 from tape.ops.special.by_parameters import bell, by_beta_parameters, by_gamma_parameter
 from tape.ops.special.gammas import betaln, gammaln
 from tape.ops.special.losses import xlog1py, xlogy
@@ -125,12 +125,23 @@ gammaincc = scipy_ufunc(
 
 
 def _gamma_quantile_by_a(d: Any, out: Any, a: Any, y: Any) -> Any:
-    return -(d * _ratio(gamma_by_parameter(a, out), gamma_density(a, out)))
+    return -(d * quotient(gamma_by_parameter(a, out), gamma_density(a, out)))
 
 
-def _ratio(change: Any, density: Any) -> Any:
-    """Return the quotient; 0 at an end, where nothing changes."""
-    is_nothing = change == 0
+def quotient(change: Any, density: Any) -> Any:
+    """Return a change of probability by the density; 0 at an end, where there is neither.
+
+    A change that is 0 elsewhere, as at the median of Student's distribution, has derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.ops.special.incomplete import quotient
+    >>> quotient(np.array([-1.0, 0.0]), np.array([2.0, 0.0]))
+    array([-0.5,  0. ])
+    """
+    is_regular = logical_and(density > 0, density < np.inf)
+    is_nothing = logical_and(change == 0, logical_not(is_regular))
     return where(is_nothing, 0.0, change / where(is_nothing, 1.0, density))
 
 
@@ -208,11 +219,11 @@ betaincc = scipy_ufunc(
 
 
 def _beta_quantile_by_a(d: Any, out: Any, a: Any, b: Any, y: Any) -> Any:
-    return -(d * _ratio(beta_by(1, 0)(a, b, out), beta_density(a, b, out)))
+    return -(d * quotient(beta_by(1, 0)(a, b, out), beta_density(a, b, out)))
 
 
 def _beta_quantile_by_b(d: Any, out: Any, a: Any, b: Any, y: Any) -> Any:
-    return -(d * _ratio(beta_by(0, 1)(a, b, out), beta_density(a, b, out)))
+    return -(d * quotient(beta_by(0, 1)(a, b, out), beta_density(a, b, out)))
 
 
 betaincinv = scipy_ufunc(
