@@ -62,6 +62,8 @@ AT_THE_BOUNDARY = {
     "binom (5, -1)": (ops.binom, (5.0, -1.0), 0, (0, 1 / 6)),
     "binom (5, -7)": (ops.binom, (5.0, -7.0), 0, (0, 1 / 5544)),
     "binom (5, -2)": (ops.binom, (5.0, -2.0), 0, (0, -1 / 42)),
+    "beta (-1/2, -1/2)": (ops.beta, (-0.5, -0.5), 0, (-4 * np.pi, -4 * np.pi)),
+    "beta (-3/2, 1/2)": (ops.beta, (-1.5, 0.5), 0, (-4 * np.pi / 3, -4 * np.pi / 3)),
     "inv_boxcox (1, 0)": (ops.inv_boxcox, (1.0, 0.0), np.e, (np.e, -np.e / 2)),
     "logsumexp -inf": (ops.logsumexp, ([-np.inf, -np.inf],), -np.inf, ([0, 0],)),
     "logsumexp inf": (ops.logsumexp, ([np.inf, 1.0],), np.inf, ([1, 0],)),
@@ -204,6 +206,31 @@ def test_rising_factorials_bend_by_both_where_they_are_zero_and_left_of_it():
     for at, expected in ((0.0, (2, 1 - np.euler_gamma)), (z, (2, mixed))):
         found = tape.grad(tape.grad(ops.poch), (0, 1))(at, 2.0)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [(ops.binom, x) for x in [(0.0, 1.0), (2.0, 4.0), (60.0, 90.0), (5.0, -3.0), (-2.5, -1.0), (3.3, 1.2)]]
+    + [(ops.beta, x) for x in [(-0.5, -0.5), (-2.5, -2.5), (-1.5, 0.5), (2.5, -3.5), (1.5, 2.5)]],
+)
+def test_binomial_coefficients_and_beta_bend_where_they_are_zero_as_elsewhere(f, x):
+    """All derivatives of order 1 to 3 beside those of products of gamma functions, in high precision."""
+    mpmath = pytest.importorskip("mpmath")
+
+    def exact(a, b):
+        if f is ops.beta:
+            return mpmath.gamma(a) * mpmath.gamma(b) * mpmath.rgamma(a + b)
+        return mpmath.gamma(a + 1) * mpmath.rgamma(b + 1) * mpmath.rgamma(a - b + 1)
+
+    gradient = tape.grad(lambda u: f(u[0], u[1]))
+    hessian = tape.jacobian(gradient)
+    for order, found in enumerate((gradient, hessian, tape.jacobian(hessian)), 1):
+        with mpmath.workdps(60):
+            numbers = [float(mpmath.diff(exact, x, (order - k, k))) for k in range(order + 1)]
+        expected = np.array(numbers)[np.sum(np.indices((2,) * order), axis=0)]
+        for derivative_of in (found, tape.compile(found)):
+            scale = np.max(np.abs(expected))
+            np.testing.assert_allclose(derivative_of(np.array(x)), expected, rtol=0, atol=1e-13 * scale)
 
 
 @pytest.mark.parametrize(("f", "sign"), [(ops.erfcx, -1), (ops.dawsn, 1)])
