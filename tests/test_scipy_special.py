@@ -96,7 +96,8 @@ def test_kelvin_functions_have_all_derivatives_at_and_near_zero(x):
         (lambda x: np.real(special.kelvin(x)[2]), exact.real[1:]),
         (lambda x: np.imag(special.kelvin(x)[2]), exact.imag[1:]),
     ):  # fmt: skip
-        swept = tape.taylor(f, x, 1.0, order=size - 2)
+        with np.errstate(all="ignore"):  # of ker and kei at 0
+            swept = tape.taylor(f, x, 1.0, order=size - 2)
         np.testing.assert_allclose(swept, expected, rtol=1e-11, atol=1e-11)
         order = f
         for n in range(1, 5):

@@ -1,4 +1,4 @@
-"""Airy, Kelvin, Struve and Hankel functions, integrals of Bessel functions: DLMF 9, 10.6, 10.61, 10.65, 11.4."""
+"""Airy, Kelvin, Struve and Hankel functions, integrals of Bessel ones: DLMF 9, 10.6, 10.61, 10.65, 11.4."""
 
 from __future__ import annotations
 
