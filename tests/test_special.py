@@ -319,6 +319,20 @@ def test_slopes_of_the_zeta_functions():
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-14)
 
 
+@pytest.mark.parametrize("x", [-2.5, -0.6, -0.4, -1e-2, -1e-6, -1e-10, 0.0, 1e-8, 0.5])
+def test_derivatives_of_zeta_have_all_digits_on_both_sides_of_zero(x):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        exact = [float(mpmath.zeta(mpmath.mpf(x), 1, n)) for n in range(5)]
+    for f in (ops.zeta, ops.zetac):
+        np.testing.assert_allclose(tape.taylor(f, x, 1.0, order=4)[1:], exact[1:], rtol=1e-12)
+        for order in (1, 2, 4):
+            found = derivative(f, order)
+            at = np.array(x)
+            assert found(at) == pytest.approx(exact[order], rel=1e-12)
+    assert tape.compile(found)(at) == pytest.approx(exact[4], rel=1e-12)
+
+
 @pytest.mark.parametrize("d", [0, -1, 1.5, "two", None])
 def test_multigammaln_refuses_what_is_no_dimension(d):
     with pytest.raises(errors.OptionError, match="dimension"):
