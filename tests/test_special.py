@@ -300,6 +300,31 @@ def test_derivatives_by_an_order_are_refused_at_the_call(name):
         assert len(trace) == 1
 
 
+NOT_WHOLE = {
+    "kn": [(0.5,), (-0.5,), (2.7,), (-1.5,)], "yn": [(0.5,), (-0.5,), (2.7,), (-1.5,)],
+    "expn": [(0.5,), (1.7,), (3.2,)], "smirnov": [(3.5,), (7.9,)], "smirnovi": [(3.5,), (7.9,)],
+    "bdtr": [(1.0, 5.5), (1.7, 5.5), (5.2, 5.7)], "bdtrc": [(1.0, 5.5)], "bdtri": [(1.0, 5.7), (1.7, 5.7)],
+    "nbdtr": [(1.0, 3.5), (1.7, 3.0), (-0.5, 3.5)], "nbdtrc": [(1.0, 3.5), (-0.5, 3.5)],
+    "nbdtri": [(1.0, 3.5), (-0.5, 3.5)], "pdtri": [(1.7,), (-0.5,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given"), [(f, each) for f in NOT_WHOLE for each in NOT_WHOLE[f]])
+@pytest.mark.filterwarnings("ignore:floating point number truncated:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:non-integer arg n is deprecated:DeprecationWarning")
+def test_orders_and_counts_that_scipy_truncates_have_derivatives_of_what_is_left(name, given):
+    f, x = getattr(ops, name), np.array(0.3)
+    whole = [int(n) for n in given]
+    assert f(*given, x) == f(*whole, x)
+    for order in (1, 2):
+        expected = derivative(lambda x: f(*whole, x), order)(x)
+        found = derivative(lambda x: f(*given, x), order)
+        assert_close(found(x), expected, 1e-14)
+    assert_close(tape.compile(found)(x), expected, 1e-14)
+    program = tape.compile(tape.grad(lambda n, x: f(*n, x), 1))  # the orders are data
+    assert_close(program(np.array(given), x), derivative(lambda x: f(*whole, x), 1)(x), 1e-14)
+
+
 def test_orders_may_be_data():
     with tape.Trace() as trace:
         v, x = trace.input([0, 1, 2]), trace.param([0.5, 1.0, 1.5])
