@@ -233,6 +233,23 @@ def test_nothing_flows_outside_of_the_support(name):
         assert name == "uniform" or slope[1] != 0
 
 
+@pytest.mark.parametrize("name", ["laplace", "norm", "logistic", "cauchy", "t", "vonmises"])
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_probabilities_rise_by_the_density_also_at_the_middle(name, method):
+    """Where some formulas turn from one tail to the other."""
+    d, shapes = getattr(stats, name), {"t": (3.0,), "vonmises": (4.0,)}.get(name, ())
+    x, loc, scale = np.array([2.0, 1.3, 2.0]), 2.0, 3.0
+    f = getattr(d, method)
+    slope = d.pdf(x, *shapes, loc, scale) * (1 if method.endswith("cdf") else -1)
+    if method.startswith("log"):
+        slope = slope / getattr(d, method[3:])(x, *shapes, loc, scale)
+    by_x = tape.elementwise_grad(lambda x: f(x, *shapes, loc, scale))
+    np.testing.assert_allclose(by_x(x), slope, rtol=1e-12)
+    np.testing.assert_allclose(tape.compile(by_x)(x), slope, rtol=1e-12)
+    by_loc = tape.jvp(lambda loc: f(x, *shapes, loc, scale), (loc,), (1.0,))[1]
+    np.testing.assert_allclose(by_loc, -slope, rtol=1e-12)
+
+
 def binomial_by_mpmath(method, k, p):
     """A method of the binomial distribution as a function of n, a real number."""
     if method.endswith("pmf"):
