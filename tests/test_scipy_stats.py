@@ -202,6 +202,33 @@ def test_probabilities_of_angles(x, kappa):
 
 
 @pytest.mark.parametrize(
+    ("x", "kappa"), [(-1.5, 100.0), (-0.9, 250.0), (-1.5, 1e4), (-3.1, 30.0), (-0.5, 4.0)]
+)
+def test_logarithms_of_tails_of_angles_and_their_slopes(x, kappa):
+    """Far out, too, where the probability is less than the smallest number."""
+    with mpmath.workdps(30):
+        exact, width = mpmath.mpf(x), 1 / (kappa * mpmath.sin(-x))
+        steps = [0, *(2**k for k in range(-2, 12))]
+        ends = sorted({-mpmath.pi, *(max(exact - k * width, -mpmath.pi) for k in steps)})
+        density = lambda x: mpmath.exp(kappa * (mpmath.cos(x) - mpmath.cos(exact)))  # noqa: E731
+        below = mpmath.quad(density, ends)
+        whole = 2 * mpmath.pi * mpmath.besseli(0, kappa) * mpmath.exp(-kappa * mpmath.cos(exact))
+        mean = mpmath.quad(lambda x: density(x) * mpmath.cos(x), ends) / below
+        expected = float(mpmath.log(below / whole))
+        by_kappa = float(mean - mpmath.besseli(1, kappa) / mpmath.besseli(0, kappa))
+        by_x = float(1 / below)
+        bend = -by_x * float(kappa * mpmath.sin(exact) + by_x)
+    for f, sign in ((stats.vonmises.logcdf, 1), (stats.vonmises.logsf, -1)):
+        gradient = tape.grad(f, (0, 1))
+        assert f(sign * x, kappa) == pytest.approx(expected, rel=1e-13)
+        assert gradient(sign * x, kappa) == pytest.approx((sign * by_x, by_kappa), rel=1e-10)
+        assert tape.compile(gradient)(sign * x, kappa) == pytest.approx(gradient(sign * x, kappa), rel=1e-13)
+        curved = tape.grad(lambda x, f=f: tape.grad(f)(x, kappa))
+        assert curved(sign * x) == pytest.approx(bend, rel=1e-6)
+        assert f(np.array([-np.inf, np.inf]) * sign, kappa).tolist() == [-np.inf, 0]
+
+
+@pytest.mark.parametrize(
     ("kappa", "variance"), [(0.0, np.pi**2 / 3), (0.5, None), (4.0, None), (1e4, 1.0000500075e-4)]
 )
 def test_variance_of_angles(kappa, variance):
