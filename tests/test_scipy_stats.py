@@ -191,6 +191,43 @@ def test_truncated_normal_in_the_tails(a, b):
     assert stats.truncnorm.isf(float(1 - below), a, b) == pytest.approx(float(x), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        (40.0, 20.0, np.inf), (-40.0, -np.inf, 1.0), (38.6, 38.5, np.inf), (40.0, -np.inf, np.inf),
+        (50.0, 49.0, 60.0), (0.5, -1.0, 2.0), (3.0, 3.0, 5.0), (5.0, 3.0, 5.0), (-1.0, -1.0, 2.0),
+        (2.0, -1.0, 2.0),
+    ],
+)  # fmt: skip
+def test_probabilities_of_the_truncated_normal_have_slopes_far_out_and_at_the_ends(at):
+    """By the point and by both ends, be they infinite; of logarithms where the probability is not 0."""
+    for method in ("cdf", "sf", "logcdf", "logsf"):
+        f = getattr(stats.truncnorm, method)
+        with mpmath.workdps(800):
+            x, a, b = map(mpmath.mpf, at)
+            below, above = (
+                mpmath.ncdf(high) - mpmath.ncdf(low) if high <= 0 else mpmath.ncdf(-low) - mpmath.ncdf(-high)
+                for low, high in ((a, x), (x, b))
+            )
+            whole = below + above
+            at_x, at_a, at_b = (mpmath.npdf(end) for end in (x, a, b))
+            share = (below if method.endswith("cdf") else above) / whole
+            signs = (1, -1, 0) if method.endswith("cdf") else (-1, 0, 1)
+            size = max(at_x, at_a, at_b)  # of what nearly cancels where the share is nearly 1
+            terms = [at_x * signs[0], at_a * (signs[1] + share), at_b * (signs[2] - share)]
+            if method.startswith("log"):
+                if share == 0:
+                    continue
+                terms = [term / share for term in terms]
+                size = max(map(abs, terms))
+            expected = [float(term / whole) for term in terms]
+        with np.errstate(all="ignore"):
+            gradient = tape.grad(f, (0, 1, 2))
+            tolerance = 1e-11 * float(size / whole)
+            np.testing.assert_allclose(gradient(*at), expected, rtol=1e-11, atol=tolerance)
+            np.testing.assert_allclose(tape.compile(gradient)(*at), gradient(*at), rtol=1e-12)
+
+
 @pytest.mark.parametrize(("x", "kappa"), [(2.0, 4.0), (-2.5, 4.0), (-3.0, 0.5), (-1.0, 40.0), (1.0, 0.0)])
 def test_probabilities_of_angles(x, kappa):
     with mpmath.workdps(30):
