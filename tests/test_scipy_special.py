@@ -76,6 +76,13 @@ def test_functions_at_their_removable_singularities():
     np.testing.assert_allclose(slope(slope(special.spence))(1 + x)[:2], 0.5, rtol=1e-9)
     np.testing.assert_allclose(slope(special.berp)(x)[0], 0.0)
     np.testing.assert_allclose(slope(special.beip)(x)[:2], 0.5, rtol=1e-9)
+    struve = slope(special.it2struve0)
+    bend = -4 / (9 * np.pi)
+    np.testing.assert_allclose(struve(x)[:2], -2 / np.pi, rtol=1e-14)
+    np.testing.assert_allclose(slope(slope(struve))(x)[:3], -bend, rtol=1e-9)
+    np.testing.assert_allclose(
+        struve(np.array([0.999, -0.999])), struve(np.array([1.001, -1.001])), rtol=1e-3
+    )
     assert slope(lambda x: special.spherical_jn(1, x))(x)[0] == pytest.approx(1 / 3, rel=1e-14)
     np.testing.assert_allclose(slope(lambda x: special.eval_legendre(4, x))(np.array([-1.0, 1.0])), [-10, 10])
     np.testing.assert_allclose(slope(lambda x: special.eval_chebyt(4, x))(np.array([-1.0, 1.0])), [-16, 16])
