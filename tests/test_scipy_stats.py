@@ -314,6 +314,38 @@ def test_probabilities_rise_by_the_density_also_at_the_middle(name, method):
     np.testing.assert_allclose(by_loc, -slope, rtol=1e-12)
 
 
+AT_THE_END = [
+    ("gamma", 0.0, (200.0,), 0, 0), ("gamma", 0.0, (3.0,), 0, 1), ("gamma", 0.0, (2.0,), 1, -2),
+    ("gamma", 0.0, (1.5,), np.inf, None), ("gamma", 0.0, (1.0,), -1, 1),
+    ("gamma", 0.0, (0.5,), -np.inf, None), ("chi2", 0.0, (6.0,), 0, 1 / 8),
+    ("chi2", 0.0, (4.0,), 1 / 4, -1 / 4), ("chi2", 0.0, (2.0,), -1 / 4, 1 / 8),
+    ("weibull_min", 0.0, (3.0,), 0, 6), ("weibull_min", 0.0, (2.0,), 2, 0),
+    ("weibull_min", 0.0, (1.0,), -1, 1), ("beta", 0.0, (300.0, 200.0), 0, 0),
+    ("beta", 1.0, (300.0, 200.0), 0, 0), ("beta", 0.0, (3e3, 2e3), 0, 0),
+    ("beta", 0.0, (2.0, 3.0), 12, -48), ("beta", 1.0, (2.0, 3.0), 0, 24),
+    ("beta", 1.0, (3.0, 2.0), -12, -48), ("beta", 1.0, (1.0, 1.5), -np.inf, None),
+    ("beta", 0.0, (1.0, 3.0), -6, 6), ("beta", 1.0, (1.0, 1.0), 0, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "x", "shapes", "slope", "bend"), AT_THE_END)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_densities_have_their_one_sided_slopes_at_the_end_of_the_support(name, x, shapes, slope, bend):
+    """And a shape changes no density of 0; nor a scale the probability up to the end."""
+    d = getattr(stats, name)
+    first = tape.grad(lambda x: d.pdf(x, *shapes))
+    for found in (first(x), tape.compile(first)(x), tape.grad(lambda x: d.pdf(x, *shapes, 3.0))(x + 3)):
+        assert found == pytest.approx(slope, rel=1e-13)
+    if bend is not None:
+        assert tape.grad(first)(x) == pytest.approx(bend, rel=1e-13)
+        thrice = tape.grad(tape.grad(tape.grad(lambda x: d.cdf(x, *shapes))))
+        assert thrice(x) == pytest.approx(bend, rel=1e-12)
+        by_scale = tape.grad(lambda scale: d.cdf(x * scale, *shapes, scale=scale))
+        assert by_scale(2.0) == pytest.approx(0, abs=1e-15)
+    if d.pdf(x, *shapes) == 0:
+        assert tape.grad(lambda shapes: d.pdf(x, *shapes))(list(shapes)) == [0] * len(shapes)
+
+
 def binomial_by_mpmath(method, k, p):
     """A method of the binomial distribution as a function of n, a real number."""
     if method.endswith("pmf"):

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tape.ops import special
+from tape.ops.special.incomplete import power_times
 from tape.scipy.stats._constants import LOG_2, LOG_SQRT_2_PI, log1mexp
 from tape.scipy.stats._distribution import Array, Continuous
 
@@ -268,6 +269,9 @@ class WeibullMin(Continuous):
 
     def _logpdf(self, x: Array, c: Array) -> Array:
         return np.log(c) + special.xlogy(c - 1, x) - x**c
+
+    def _pdf(self, x: Array, c: Array) -> Array:
+        return c * power_times(x, c - 1, -(x**c))
 
     def _cdf(self, x: Array, c: Array) -> Array:
         return -np.expm1(-(x**c))
