@@ -122,7 +122,8 @@ def _tail(a: Array, b: Array) -> tuple[Array, Array, Array]:
     is_bounded = is_tail & (low > -np.inf)
     of_high = special.log_ndtr(np.where(is_tail, high, -1.0))
     of_low = special.log_ndtr(np.where(is_bounded, low, -2.0))
-    return is_tail, of_high, np.where(is_bounded, of_high - of_low, np.where(is_tail, np.inf, 1.0))
+    fall = np.where(is_bounded, of_high - of_low, np.inf)
+    return is_tail, of_high, np.where(is_tail, fall, 1.0)
 
 
 def _outside(is_tail: Array, a: Array, b: Array) -> Array:
