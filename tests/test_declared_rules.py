@@ -130,7 +130,7 @@ diagonal eigenvalues eigenvectors embedded_diagonal embedding expand_dims fftshi
 hessenberg_basis hessenberg_form ifftshift imag l_of_ldl left_singular_vectors logabsdet matrix_power
 one_hot pick place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized
 right_singular_vectors roll rows schur_form schur_vectors set_at sign_of_slogdet singular_values squeeze
-stack swapaxes take take_along_axis transpose unfold
+stack stop_gradient swapaxes take take_along_axis transpose unfold
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """

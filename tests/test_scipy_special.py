@@ -76,9 +76,40 @@ def test_functions_at_their_removable_singularities():
     np.testing.assert_allclose(slope(slope(special.spence))(1 + x)[:2], 0.5, rtol=1e-9)
     np.testing.assert_allclose(slope(special.berp)(x)[0], 0.0)
     np.testing.assert_allclose(slope(special.beip)(x)[:2], 0.5, rtol=1e-9)
+    struve = slope(special.it2struve0)
+    bend = -4 / (9 * np.pi)
+    np.testing.assert_allclose(struve(x)[:2], -2 / np.pi, rtol=1e-14)
+    np.testing.assert_allclose(slope(slope(struve))(x)[:3], -bend, rtol=1e-9)
+    below = np.nextafter(1, 0)
+    np.testing.assert_allclose(struve(np.array([below, -below])), struve(np.array([1.0, -1.0])), rtol=1e-14)
     assert slope(lambda x: special.spherical_jn(1, x))(x)[0] == pytest.approx(1 / 3, rel=1e-14)
     np.testing.assert_allclose(slope(lambda x: special.eval_legendre(4, x))(np.array([-1.0, 1.0])), [-10, 10])
     np.testing.assert_allclose(slope(lambda x: special.eval_chebyt(4, x))(np.array([-1.0, 1.0])), [-16, 16])
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-9, -0.5, 0.999, 3.0])
+def test_kelvin_functions_have_all_derivatives_at_and_near_zero(x):
+    """Beside those of the power series ``sum((1j * x**2 / 4)**k / k!**2)``, in all modes."""
+    size, k = 7, np.arange(30)
+    terms = (0.25j**k / original.factorial(k) ** 2)[None]
+    powers = 2 * k - np.arange(size)[:, None]
+    falling = [np.prod(2 * k[:, None] - np.arange(order), axis=1) for order in range(size)]
+    exact = np.sum(np.where(powers >= 0, falling * terms * x ** np.maximum(powers, 0), 0), axis=1)
+    for f, expected in (
+        (special.ber, exact.real[:-1]), (special.bei, exact.imag[:-1]),
+        (special.berp, exact.real[1:]), (special.beip, exact.imag[1:]),
+        (lambda x: np.real(special.kelvin(x)[0]), exact.real[:-1]),
+        (lambda x: np.real(special.kelvin(x)[2]), exact.real[1:]),
+        (lambda x: np.imag(special.kelvin(x)[2]), exact.imag[1:]),
+    ):  # fmt: skip
+        with np.errstate(all="ignore"):  # of ker and kei at 0
+            swept = tape.taylor(f, x, 1.0, order=size - 2)
+        np.testing.assert_allclose(swept, expected, rtol=1e-11, atol=1e-11)
+        order = f
+        for n in range(1, 5):
+            order = tape.grad(order)
+            assert order(x) == pytest.approx(expected[n], rel=1e-11, abs=1e-11)
+        assert tape.compile(order)(x) == pytest.approx(expected[4], rel=1e-11, abs=1e-11)
 
 
 def test_diric_where_the_sine_is_zero():

@@ -162,6 +162,33 @@ def test_quantiles_follow_their_probabilities(name):
         assert np.all(np.abs(moved) <= 1e-9 * np.abs(apart) + 1e-300), (a, moved, apart)
 
 
+def test_quantiles_where_a_parameter_changes_nothing_still_have_mixed_derivatives():
+    """At the median of Student's distribution, and at an end of beta's where the density is not 0."""
+
+    def check(f, a, q, expected):
+        one = tape.grad(lambda q: tape.grad(lambda a: f(a, q))(a))
+        two = tape.grad(lambda a: tape.grad(lambda q: f(a, q))(q))
+        assert one(q) == pytest.approx(expected, rel=1e-12)
+        assert two(a) == pytest.approx(expected, rel=1e-12)
+        whole = tape.hessian(lambda u: f(u[0], u[1]))
+        for bend in (whole, tape.compile(whole)):
+            np.testing.assert_allclose(bend(np.array([a, q]))[[0, 1], [1, 0]], expected, rtol=1e-12)
+
+    df = mpmath.mpf(3)
+    density = lambda df: mpmath.exp(  # noqa: E731
+        mpmath.loggamma((df + 1) / 2) - mpmath.loggamma(df / 2) - mpmath.log(df * mpmath.pi) / 2
+    )
+    expected = float(mpmath.diff(lambda df: 1 / density(df), df))
+    check(special.stdtrit, 3.0, 0.5, expected)
+    check(lambda df, q: tape.scipy.stats.t.isf(q, df), 3.0, 0.5, -expected)
+    check(lambda a, y: special.betaincinv(a, 1.0, y), 2.0, 1.0, -1 / 4)  # y^(1 / a)
+    check(lambda b, y: special.betaincinv(1.0, b, y), 2.0, 0.0, -1 / 4)
+    for f in (special.stdtrit, special.gammaincinv, special.gammainccinv):
+        for p in (0.0, 1.0):
+            with np.errstate(all="ignore"):
+                assert tape.grad(f)(2.0, p) == 0
+
+
 def test_maximum_of_a_censored_likelihood():
     """Probabilities in a likelihood: its gradient by all parameters is that of differences of SciPy's."""
     x = np.array([0.3, 0.9, 1.4, 2.2])

@@ -191,6 +191,43 @@ def test_truncated_normal_in_the_tails(a, b):
     assert stats.truncnorm.isf(float(1 - below), a, b) == pytest.approx(float(x), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        (40.0, 20.0, np.inf), (-40.0, -np.inf, 1.0), (38.6, 38.5, np.inf), (40.0, -np.inf, np.inf),
+        (50.0, 49.0, 60.0), (0.5, -1.0, 2.0), (3.0, 3.0, 5.0), (5.0, 3.0, 5.0), (-1.0, -1.0, 2.0),
+        (2.0, -1.0, 2.0),
+    ],
+)  # fmt: skip
+def test_probabilities_of_the_truncated_normal_have_slopes_far_out_and_at_the_ends(at):
+    """By the point and by both ends, be they infinite; of logarithms where the probability is not 0."""
+    for method in ("cdf", "sf", "logcdf", "logsf"):
+        f = getattr(stats.truncnorm, method)
+        with mpmath.workdps(800):
+            x, a, b = map(mpmath.mpf, at)
+            below, above = (
+                mpmath.ncdf(high) - mpmath.ncdf(low) if high <= 0 else mpmath.ncdf(-low) - mpmath.ncdf(-high)
+                for low, high in ((a, x), (x, b))
+            )
+            whole = below + above
+            at_x, at_a, at_b = (mpmath.npdf(end) for end in (x, a, b))
+            share = (below if method.endswith("cdf") else above) / whole
+            signs = (1, -1, 0) if method.endswith("cdf") else (-1, 0, 1)
+            size = max(at_x, at_a, at_b)  # of what nearly cancels where the share is nearly 1
+            terms = [at_x * signs[0], at_a * (signs[1] + share), at_b * (signs[2] - share)]
+            if method.startswith("log"):
+                if share == 0:
+                    continue
+                terms = [term / share for term in terms]
+                size = max(map(abs, terms))
+            expected = [float(term / whole) for term in terms]
+        with np.errstate(all="ignore"):
+            gradient = tape.grad(f, (0, 1, 2))
+            tolerance = 1e-11 * float(size / whole)
+            np.testing.assert_allclose(gradient(*at), expected, rtol=1e-11, atol=tolerance)
+            np.testing.assert_allclose(tape.compile(gradient)(*at), gradient(*at), rtol=1e-12)
+
+
 @pytest.mark.parametrize(("x", "kappa"), [(2.0, 4.0), (-2.5, 4.0), (-3.0, 0.5), (-1.0, 40.0), (1.0, 0.0)])
 def test_probabilities_of_angles(x, kappa):
     with mpmath.workdps(30):
@@ -199,6 +236,33 @@ def test_probabilities_of_angles(x, kappa):
         rest = float(1 - expected)
     assert stats.vonmises.cdf(x, kappa) == pytest.approx(float(expected), rel=1e-13)
     assert stats.vonmises.sf(x, kappa) == pytest.approx(rest, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("x", "kappa"), [(-1.5, 100.0), (-0.9, 250.0), (-1.5, 1e4), (-3.1, 30.0), (-0.5, 4.0)]
+)
+def test_logarithms_of_tails_of_angles_and_their_slopes(x, kappa):
+    """Far out, too, where the probability is less than the smallest number."""
+    with mpmath.workdps(30):
+        exact, width = mpmath.mpf(x), 1 / (kappa * mpmath.sin(-x))
+        steps = [0, *(2**k for k in range(-2, 12))]
+        ends = sorted({-mpmath.pi, *(max(exact - k * width, -mpmath.pi) for k in steps)})
+        density = lambda x: mpmath.exp(kappa * (mpmath.cos(x) - mpmath.cos(exact)))  # noqa: E731
+        below = mpmath.quad(density, ends)
+        whole = 2 * mpmath.pi * mpmath.besseli(0, kappa) * mpmath.exp(-kappa * mpmath.cos(exact))
+        mean = mpmath.quad(lambda x: density(x) * mpmath.cos(x), ends) / below
+        expected = float(mpmath.log(below / whole))
+        by_kappa = float(mean - mpmath.besseli(1, kappa) / mpmath.besseli(0, kappa))
+        by_x = float(1 / below)
+        bend = -by_x * float(kappa * mpmath.sin(exact) + by_x)
+    for f, sign in ((stats.vonmises.logcdf, 1), (stats.vonmises.logsf, -1)):
+        gradient = tape.grad(f, (0, 1))
+        assert f(sign * x, kappa) == pytest.approx(expected, rel=1e-13)
+        assert gradient(sign * x, kappa) == pytest.approx((sign * by_x, by_kappa), rel=1e-10)
+        assert tape.compile(gradient)(sign * x, kappa) == pytest.approx(gradient(sign * x, kappa), rel=1e-13)
+        curved = tape.grad(lambda x, f=f: tape.grad(f)(x, kappa))
+        assert curved(sign * x) == pytest.approx(bend, rel=1e-6)
+        assert f(np.array([-np.inf, np.inf]) * sign, kappa).tolist() == [-np.inf, 0]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +295,55 @@ def test_nothing_flows_outside_of_the_support(name):
         assert slope[0] == slope[2] == 0
         assert np.isfinite(slope[1])
         assert name == "uniform" or slope[1] != 0
+
+
+@pytest.mark.parametrize("name", ["laplace", "norm", "logistic", "cauchy", "t", "vonmises"])
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_probabilities_rise_by_the_density_also_at_the_middle(name, method):
+    """Where some formulas turn from one tail to the other."""
+    d, shapes = getattr(stats, name), {"t": (3.0,), "vonmises": (4.0,)}.get(name, ())
+    x, loc, scale = np.array([2.0, 1.3, 2.0]), 2.0, 3.0
+    f = getattr(d, method)
+    slope = d.pdf(x, *shapes, loc, scale) * (1 if method.endswith("cdf") else -1)
+    if method.startswith("log"):
+        slope = slope / getattr(d, method[3:])(x, *shapes, loc, scale)
+    by_x = tape.elementwise_grad(lambda x: f(x, *shapes, loc, scale))
+    np.testing.assert_allclose(by_x(x), slope, rtol=1e-12)
+    np.testing.assert_allclose(tape.compile(by_x)(x), slope, rtol=1e-12)
+    by_loc = tape.jvp(lambda loc: f(x, *shapes, loc, scale), (loc,), (1.0,))[1]
+    np.testing.assert_allclose(by_loc, -slope, rtol=1e-12)
+
+
+AT_THE_END = [
+    ("gamma", 0.0, (200.0,), 0, 0), ("gamma", 0.0, (3.0,), 0, 1), ("gamma", 0.0, (2.0,), 1, -2),
+    ("gamma", 0.0, (1.5,), np.inf, None), ("gamma", 0.0, (1.0,), -1, 1),
+    ("gamma", 0.0, (0.5,), -np.inf, None), ("chi2", 0.0, (6.0,), 0, 1 / 8),
+    ("chi2", 0.0, (4.0,), 1 / 4, -1 / 4), ("chi2", 0.0, (2.0,), -1 / 4, 1 / 8),
+    ("weibull_min", 0.0, (3.0,), 0, 6), ("weibull_min", 0.0, (2.0,), 2, 0),
+    ("weibull_min", 0.0, (1.0,), -1, 1), ("beta", 0.0, (300.0, 200.0), 0, 0),
+    ("beta", 1.0, (300.0, 200.0), 0, 0), ("beta", 0.0, (3e3, 2e3), 0, 0),
+    ("beta", 0.0, (2.0, 3.0), 12, -48), ("beta", 1.0, (2.0, 3.0), 0, 24),
+    ("beta", 1.0, (3.0, 2.0), -12, -48), ("beta", 1.0, (1.0, 1.5), -np.inf, None),
+    ("beta", 0.0, (1.0, 3.0), -6, 6), ("beta", 1.0, (1.0, 1.0), 0, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "x", "shapes", "slope", "bend"), AT_THE_END)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_densities_have_their_one_sided_slopes_at_the_end_of_the_support(name, x, shapes, slope, bend):
+    """And a shape changes no density of 0; nor a scale the probability up to the end."""
+    d = getattr(stats, name)
+    first = tape.grad(lambda x: d.pdf(x, *shapes))
+    for found in (first(x), tape.compile(first)(x), tape.grad(lambda x: d.pdf(x, *shapes, 3.0))(x + 3)):
+        assert found == pytest.approx(slope, rel=1e-13)
+    if bend is not None:
+        assert tape.grad(first)(x) == pytest.approx(bend, rel=1e-13)
+        thrice = tape.grad(tape.grad(tape.grad(lambda x: d.cdf(x, *shapes))))
+        assert thrice(x) == pytest.approx(bend, rel=1e-12)
+        by_scale = tape.grad(lambda scale: d.cdf(x * scale, *shapes, scale=scale))
+        assert by_scale(2.0) == pytest.approx(0, abs=1e-15)
+    if d.pdf(x, *shapes) == 0:
+        assert tape.grad(lambda shapes: d.pdf(x, *shapes))(list(shapes)) == [0] * len(shapes)
 
 
 def binomial_by_mpmath(method, k, p):

@@ -62,6 +62,8 @@ AT_THE_BOUNDARY = {
     "binom (5, -1)": (ops.binom, (5.0, -1.0), 0, (0, 1 / 6)),
     "binom (5, -7)": (ops.binom, (5.0, -7.0), 0, (0, 1 / 5544)),
     "binom (5, -2)": (ops.binom, (5.0, -2.0), 0, (0, -1 / 42)),
+    "beta (-1/2, -1/2)": (ops.beta, (-0.5, -0.5), 0, (-4 * np.pi, -4 * np.pi)),
+    "beta (-3/2, 1/2)": (ops.beta, (-1.5, 0.5), 0, (-4 * np.pi / 3, -4 * np.pi / 3)),
     "inv_boxcox (1, 0)": (ops.inv_boxcox, (1.0, 0.0), np.e, (np.e, -np.e / 2)),
     "logsumexp -inf": (ops.logsumexp, ([-np.inf, -np.inf],), -np.inf, ([0, 0],)),
     "logsumexp inf": (ops.logsumexp, ([np.inf, 1.0],), np.inf, ([1, 0],)),
@@ -206,6 +208,31 @@ def test_rising_factorials_bend_by_both_where_they_are_zero_and_left_of_it():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [(ops.binom, x) for x in [(0.0, 1.0), (2.0, 4.0), (60.0, 90.0), (5.0, -3.0), (-2.5, -1.0), (3.3, 1.2)]]
+    + [(ops.beta, x) for x in [(-0.5, -0.5), (-2.5, -2.5), (-1.5, 0.5), (2.5, -3.5), (1.5, 2.5)]],
+)
+def test_binomial_coefficients_and_beta_bend_where_they_are_zero_as_elsewhere(f, x):
+    """All derivatives of order 1 to 3 beside those of products of gamma functions, in high precision."""
+    mpmath = pytest.importorskip("mpmath")
+
+    def exact(a, b):
+        if f is ops.beta:
+            return mpmath.gamma(a) * mpmath.gamma(b) * mpmath.rgamma(a + b)
+        return mpmath.gamma(a + 1) * mpmath.rgamma(b + 1) * mpmath.rgamma(a - b + 1)
+
+    gradient = tape.grad(lambda u: f(u[0], u[1]))
+    hessian = tape.jacobian(gradient)
+    for order, found in enumerate((gradient, hessian, tape.jacobian(hessian)), 1):
+        with mpmath.workdps(60):
+            numbers = [float(mpmath.diff(exact, x, (order - k, k))) for k in range(order + 1)]
+        expected = np.array(numbers)[np.sum(np.indices((2,) * order), axis=0)]
+        for derivative_of in (found, tape.compile(found)):
+            scale = np.max(np.abs(expected))
+            np.testing.assert_allclose(derivative_of(np.array(x)), expected, rtol=0, atol=1e-13 * scale)
+
+
 @pytest.mark.parametrize(("f", "sign"), [(ops.erfcx, -1), (ops.dawsn, 1)])
 def test_scaled_error_functions_have_all_digits_in_their_derivatives_far_out(f, sign):
     scale = -1 / np.sqrt(np.pi) if f is ops.erfcx else -0.5
@@ -273,6 +300,31 @@ def test_derivatives_by_an_order_are_refused_at_the_call(name):
         assert len(trace) == 1
 
 
+NOT_WHOLE = {
+    "kn": [(0.5,), (-0.5,), (2.7,), (-1.5,)], "yn": [(0.5,), (-0.5,), (2.7,), (-1.5,)],
+    "expn": [(0.5,), (1.7,), (3.2,)], "smirnov": [(3.5,), (7.9,)], "smirnovi": [(3.5,), (7.9,)],
+    "bdtr": [(1.0, 5.5), (1.7, 5.5), (5.2, 5.7)], "bdtrc": [(1.0, 5.5)], "bdtri": [(1.0, 5.7), (1.7, 5.7)],
+    "nbdtr": [(1.0, 3.5), (1.7, 3.0), (-0.5, 3.5)], "nbdtrc": [(1.0, 3.5), (-0.5, 3.5)],
+    "nbdtri": [(1.0, 3.5), (-0.5, 3.5)], "pdtri": [(1.7,), (-0.5,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given"), [(f, each) for f in NOT_WHOLE for each in NOT_WHOLE[f]])
+@pytest.mark.filterwarnings("ignore:floating point number truncated:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:non-integer arg n is deprecated:DeprecationWarning")
+def test_orders_and_counts_that_scipy_truncates_have_derivatives_of_what_is_left(name, given):
+    f, x = getattr(ops, name), np.array(0.3)
+    whole = [int(n) for n in given]
+    assert f(*given, x) == f(*whole, x)
+    for order in (1, 2):
+        expected = derivative(lambda x: f(*whole, x), order)(x)
+        found = derivative(lambda x: f(*given, x), order)
+        assert_close(found(x), expected, 1e-14)
+    assert_close(tape.compile(found)(x), expected, 1e-14)
+    program = tape.compile(tape.grad(lambda n, x: f(*n, x), 1))  # the orders are data
+    assert_close(program(np.array(given), x), derivative(lambda x: f(*whole, x), 1)(x), 1e-14)
+
+
 def test_orders_may_be_data():
     with tape.Trace() as trace:
         v, x = trace.input([0, 1, 2]), trace.param([0.5, 1.0, 1.5])
@@ -290,6 +342,20 @@ def test_slopes_of_the_zeta_functions():
     x = np.array([-20.2, -5.5, -0.5, 0.5, 3.0, 60.0])
     found, expected = slope(ops.zeta)(x), difference(special.zeta, [x], [np.ones(6)])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-14)
+
+
+@pytest.mark.parametrize("x", [-2.5, -0.6, -0.4, -1e-2, -1e-6, -1e-10, 0.0, 1e-8, 0.5])
+def test_derivatives_of_zeta_have_all_digits_on_both_sides_of_zero(x):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        exact = [float(mpmath.zeta(mpmath.mpf(x), 1, n)) for n in range(5)]
+    for f in (ops.zeta, ops.zetac):
+        np.testing.assert_allclose(tape.taylor(f, x, 1.0, order=4)[1:], exact[1:], rtol=1e-12)
+        for order in (1, 2, 4):
+            found = derivative(f, order)
+            at = np.array(x)
+            assert found(at) == pytest.approx(exact[order], rel=1e-12)
+    assert tape.compile(found)(at) == pytest.approx(exact[4], rel=1e-12)
 
 
 @pytest.mark.parametrize("d", [0, -1, 1.5, "two", None])

@@ -121,6 +121,12 @@ def test_series_of_compositions_equal_nested_derivatives(name):
     assert_close(found, expected, 1e-12)
 
 
+def test_series_of_one_number_times_a_complex_one():
+    """Of Python's, which makes a complex number of Python's of a float64."""
+    found = tape.taylor(lambda x: np.imag(1j * np.sin(x)) + np.real(np.exp(1j * x) / 1j), 0.3, 1.0, ORDER)
+    np.testing.assert_allclose(found, 2 * np.stack(tape.taylor(np.sin, 0.3, 1.0, ORDER)), rtol=1e-13)
+
+
 # ---- closed forms --------------------------------------------------------------------------------
 
 ORDER = 10

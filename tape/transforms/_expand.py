@@ -89,7 +89,12 @@ def _expand(
             error.add_note(f"in the series of {op!r}, node %{i} of {where!r}")
             raise
         if any(part is not None for part in result[1:]):
-            found[i] = [node.value, *(fit_tangent(part, node.value) for part in result[1:])]
+            found[i] = [node.value, *(fit_tangent(_plain(part), node.value) for part in result[1:])]
+
+
+def _plain(part: Any) -> Any:
+    """Return a coefficient as a number of NumPy's: a complex number of Python's times one is Python's."""
+    return np.complex128(part) if type(part) is complex else part
 
 
 def _integrated_once(

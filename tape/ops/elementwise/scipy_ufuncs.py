@@ -20,6 +20,7 @@ from tape.core.numpy_protocol import LATE
 from tape.core.table import OPERATIONS
 from tape.errors import OptionError, UnsupportedError
 from tape.ops.elementwise.complex import real
+from tape.ops.elementwise.rounding import trunc
 
 PREFIX = "special."
 """The prefix of these ufuncs' names where NumPy's are listed too."""
@@ -143,6 +144,20 @@ def _whole(n: Any, name: str) -> Any:
     if not np.all(n == np.rint(n)):
         raise OptionError(f"{name}: an order is no whole number. Pass integers")
     return np.asarray(n).astype(np.int64)[()]
+
+
+def truncated(n: Any) -> Any:
+    """Return a count or an order as ufuncs with a loop of integers take it: rounded towards zero.
+
+    Examples
+    --------
+    >>> from tape.ops.elementwise.scipy_ufuncs import truncated
+    >>> truncated(2), truncated(2.5), truncated(-0.5)
+    (2, 2.0, -0.0)
+    """
+    if type(n) is float:
+        return float(np.trunc(n))  # remains a number that widens nothing
+    return trunc(n) if np.result_type(n).kind == "f" else n
 
 
 def component(name: str, k: int, result: str, *partials: Function | None) -> Function:

@@ -1,8 +1,8 @@
-"""Airy, Kelvin, Struve and Hankel functions, integrals of Bessel functions: DLMF 9, 10.6, 10.61, 11.4."""
+"""Airy, Kelvin, Struve and Hankel functions, integrals of Bessel ones: DLMF 9, 10.6, 10.61, 10.65, 11.4."""
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import factorial, pi, sqrt
 from typing import Any
 
 from tape.inspect.samples import declare_samples
@@ -73,9 +73,30 @@ declare_several("airy", airy)
 # ---- Kelvin ----------------------------------------------------------------------------------------------
 
 
-def _ratio(out: Any, x: Any, at_zero: float) -> Any:
-    is_zero = x == 0
-    return where(is_zero, at_zero, out / where(is_zero, 1.0, x))
+# A quotient that is only replaced at 0 by its limit would have no derivatives there.
+
+
+def kelvin_series(x: Any, first: int) -> Any:
+    """Return, for x of less than 1, `beip` (first is 1) or `berp` (2) divided by x: DLMF 10.65.1.
+
+    Examples
+    --------
+    >>> from tape.ops.special.airy import kelvin_series
+    >>> kelvin_series(0.0, 1), kelvin_series(0.0, 2)
+    (0.5, -0.0)
+    """
+    square = x * x
+    fourth = square * square
+    total: Any = 0.0
+    for k in range(first + 10, 0, -2):
+        total = (-1.0) ** (k // 2) * 2 * k / (4.0**k * factorial(k) ** 2) + fourth * total
+    return total if first == 1 else square * total
+
+
+def _ratio(out: Any, x: Any, first: int) -> Any:
+    is_near = abs(x) < 1
+    series = kelvin_series(where(is_near, x, 0.0), first)
+    return where(is_near, series, out / where(is_near, 1.0, x))
 
 
 ber: Function = scipy_ufunc("ber", "Kelvin's function ber.", lambda d, out, x: d * berp(x))
@@ -83,10 +104,10 @@ bei: Function = scipy_ufunc("bei", "Kelvin's function bei.", lambda d, out, x: d
 ker: Function = scipy_ufunc("ker", "Kelvin's function ker.", lambda d, out, x: d * kerp(x))
 kei: Function = scipy_ufunc("kei", "Kelvin's function kei.", lambda d, out, x: d * keip(x))
 berp: Function = scipy_ufunc(
-    "berp", "The derivative of ber.", lambda d, out, x: -(d * (bei(x) + _ratio(out, x, 0.0)))
+    "berp", "The derivative of ber.", lambda d, out, x: -(d * (bei(x) + _ratio(out, x, 2)))
 )
 beip: Function = scipy_ufunc(
-    "beip", "The derivative of `bei`.", lambda d, out, x: d * (ber(x) - _ratio(out, x, 0.5))
+    "beip", "The derivative of `bei`.", lambda d, out, x: d * (ber(x) - _ratio(out, x, 1))
 )
 kerp: Function = scipy_ufunc("kerp", "The derivative of `ker`.", lambda d, out, x: d * -(kei(x) + out / x))
 keip: Function = scipy_ufunc("keip", "The derivative of `kei`.", lambda d, out, x: d * (ker(x) - out / x))

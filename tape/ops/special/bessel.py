@@ -10,7 +10,7 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
-from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc, truncated
 from tape.ops.elementwise.selection import isinf, sign, where
 
 __all__ = [
@@ -87,7 +87,7 @@ yn: Function = scipy_ufunc(
     "yn",
     "The Bessel function of the second kind, of whole order n, at x.",
     None,
-    lambda d, out, n, x: d * _from_infinity(out, x, lambda x: _half_difference(yn, n, x)),
+    lambda d, out, n, x: d * _from_infinity(out, x, lambda x: _half_difference(yn, truncated(n), x)),
 )
 iv: Function = scipy_ufunc(
     "iv",
@@ -105,7 +105,7 @@ kn: Function = scipy_ufunc(
     "kn",
     "The modified Bessel function of the second kind, of whole order n, at x.",
     None,
-    lambda d, out, n, x: -(d * _mean(kn, n, x)),
+    lambda d, out, n, x: -(d * _mean(kn, truncated(n), x)),
 )
 kve: Function = scipy_ufunc(
     "kve",

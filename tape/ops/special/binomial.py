@@ -10,7 +10,7 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.rounding import floor
-from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc, truncated
 from tape.ops.elementwise.selection import where
 from tape.ops.special.incomplete import beta_by, beta_density, valid
 
@@ -27,7 +27,7 @@ declare_samples(
 
 def _density(k: Any, n: Any, p: Any) -> Any:
     """Return what `bdtr` loses with p; nothing of all counts."""
-    whole = floor(k)
+    whole, n = floor(k), truncated(n)
     is_all = whole >= n
     return where(is_all, 0.0, beta_density(where(is_all, 0.0, whole) + 1, n - where(is_all, n - 1, whole), p))
 

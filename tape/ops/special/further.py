@@ -15,6 +15,7 @@ from tape.ops.elementwise.scipy_ufuncs import (
     refuse_derivative,
     scipy_ufunc,
 )
+from tape.ops.elementwise.selection import where
 from tape.ops.special.airy import struve
 from tape.ops.special.integrals import wofz
 
@@ -48,10 +49,23 @@ radian = scipy_ufunc(
     lambda d, out, degrees, m, s: d * (_DEGREE / 60),
     lambda d, out, degrees, m, s: d * (_DEGREE / 3600),
 )
+
+
+def _struve_over_x(x: Any) -> Any:
+    """Return Struve's function of order 0 divided by x; near 0 by its power series, DLMF 11.2.1."""
+    is_near = abs(x) < 1
+    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
+    square = near * near / 4
+    series: Any = 1.0
+    for k in range(12, 0, -1):
+        series = 1 - square / (k + 0.5) ** 2 * series
+    return where(is_near, 2 / pi * series, struve(0.0, far) / far)
+
+
 it2struve0 = scipy_ufunc(
     "it2struve0",
     "The integral of Struve's function of order 0 over its argument, from x on.",
-    lambda d, out, x: -(d * (struve(0.0, x) / x)),
+    lambda d, out, x: -(d * _struve_over_x(x)),
 )
 wright_bessel: Function = scipy_ufunc(
     "wright_bessel",

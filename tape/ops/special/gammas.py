@@ -18,7 +18,7 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
-from tape.ops.elementwise.elementary import cos, log1p, sin
+from tape.ops.elementwise.elementary import cos, exp, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint
 from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
 from tape.ops.elementwise.selection import logical_and, logical_not, logical_or, where
@@ -121,21 +121,22 @@ def _is_zero(z: Any, m: Any) -> Any:
 
 
 def _slope_at_zero(z: Any, m: Any, top: Callable[[Any, Any], Any]) -> Any:
-    """Return the derivative by z of ``top(z, m) / gamma(z)`` where that is 0, else 0.
+    """Return the derivative by z of ``top(z, m) / (gamma(z) * gamma(1 - z))`` where that is 0, else 0.
 
-    The logarithmic derivative of ``top`` by z is that of ``gamma(z + m)``; the divisor is reflected.
+    The divisor is ``pi / sin(pi * z)``; the logarithmic derivative of ``top`` by z is that of
+    ``gamma(z + m) * gamma(1 - z)``.
     """
     is_zero = _is_zero(z, m)
     z, m = where(is_zero, z, 0), where(is_zero, m, 1)
     slope = cos(pi * z) + (psi(z + m) - psi(1 - z)) * sin(pi * z) / pi
-    return where(is_zero, top(z, m) * gamma(1 - z) * slope, 0)
+    return where(is_zero, top(z, m) * slope, 0)
 
 
 def _poch_by_z(out: Any, z: Any, m: Any) -> Any:
     is_zero = _is_zero(z, m)
     return where(
         is_zero,
-        _slope_at_zero(z, m, lambda z, m: gamma(z + m)),
+        _slope_at_zero(z, m, lambda z, m: gamma(z + m) * gamma(1 - z)),
         out * _rise(where(is_zero, 1, z), where(is_zero, 1, m)),
     )
 
@@ -147,11 +148,26 @@ poch: Callable[..., Any] = scipy_ufunc(
     lambda d, out, z, m: d * _poch_by_z(out, z, m),
     lambda d, out, z, m: d * (out * psi(z + m)),
 )
-beta = scipy_ufunc(
+
+
+def _beta_by_a(out: Any, a: Any, b: Any) -> Any:
+    """Return the slope; where the value is 0, ``gamma(a + b)`` is infinite and is reflected."""
+    is_pole = logical_or(_is_pole(a), _is_pole(b))
+    is_zero = logical_and(_is_pole(a + b), logical_not(is_pole))
+    regular = -(out * _rise(where(is_zero, 1, a), where(is_zero, 1, b)))
+    a, b = where(is_zero, a, 0.25), where(is_zero, b, 0.25)
+    total = a + b
+    mirrored = 1 - total
+    size = gammasgn(a) * gammasgn(b) * exp(gammaln(a) + gammaln(b) + gammaln(mirrored))
+    slope = cos(pi * total) + (psi(a) - psi(mirrored)) * sin(pi * total) / pi
+    return where(is_zero, size * slope, regular)
+
+
+beta: Callable[..., Any] = scipy_ufunc(
     "beta",
     "The beta function ``gamma(a) * gamma(b) / gamma(a + b)``.",
-    lambda d, out, a, b: -(d * (out * _rise(a, b))),
-    lambda d, out, a, b: -(d * (out * _rise(b, a))),
+    lambda d, out, a, b: d * _beta_by_a(out, a, b),
+    lambda d, out, a, b: d * _beta_by_a(out, b, a),
 )
 betaln: Callable[..., Any] = scipy_ufunc(
     "betaln",
@@ -163,7 +179,7 @@ betaln: Callable[..., Any] = scipy_ufunc(
 
 def _binom_at_zero(a: Any, b: Any) -> Any:
     """Return the slope by a of ``gamma(a + b + 1) / (gamma(a + 1) * gamma(b + 1))`` where that is 0."""
-    return _slope_at_zero(a + 1, b, lambda z, m: poch(m + 1, z - 1))
+    return _slope_at_zero(a + 1, b, lambda z, m: beta(z + m, 1 - z))
 
 
 def _binom_by_n(out: Any, n: Any, k: Any) -> Any:
@@ -173,9 +189,12 @@ def _binom_by_n(out: Any, n: Any, k: Any) -> Any:
 
 
 def _binom_by_k(out: Any, n: Any, k: Any) -> Any:
-    is_zero = logical_or(_is_zero(n - k + 1, k), _is_zero(k + 1, n - k))
-    regular = out * _rise(where(is_zero, 1, k + 1), where(is_zero, 1, n - 2 * k))
-    return where(is_zero, _binom_at_zero(k, n - k) - _binom_at_zero(n - k, k), regular)
+    """Return the slope; where the value is 0, ``out`` times that of the finite divisor is, and has slopes."""
+    is_above, is_below = _is_zero(n - k + 1, k), _is_zero(k + 1, n - k)
+    start = where(is_below, n - k, k) + 1
+    steps = where(is_below, k, where(is_above, n - k, n - 2 * k))
+    smooth = out * _rise(start, steps)
+    return where(is_below, -smooth, smooth) + _binom_at_zero(k, n - k) - _binom_at_zero(n - k, k)
 
 
 binom = scipy_ufunc(

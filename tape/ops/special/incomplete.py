@@ -17,7 +17,7 @@ from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp, log, log1p
 from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
-from tape.ops.elementwise.selection import isnan, logical_and, logical_or, where
+from tape.ops.elementwise.selection import isnan, logical_and, logical_not, logical_or, minimum, where
 from tape.ops.special.by_parameters import bell, by_beta_parameters, by_gamma_parameter
 from tape.ops.special.gammas import betaln, gammaln
 from tape.ops.special.losses import xlog1py, xlogy
@@ -56,6 +56,28 @@ def valid(out: Any, density: Any) -> Any:
     return where(isnan(out), np.nan, density)
 
 
+def power_times(x: Any, y: Any, exponent: Any) -> Any:
+    """Return ``x**y * exp(exponent)`` for x >= 0.
+
+    By logarithms, which may be far larger than what they cancel to; of a positive power at 0 without, as
+    their slopes are infinite.
+
+    Examples
+    --------
+    >>> from tape.ops.special.incomplete import power_times
+    >>> float(power_times(1e3, 200.0, -1e3)) > 0, float(power_times(0.0, 2.0, 1e3))
+    (True, 0.0)
+    """
+    is_end = logical_and(x == 0, y > 0)
+    by_logarithms = exp(xlogy(y, where(is_end, 1.0, x)) + where(is_end, 0.0, exponent))
+    factor = exp(where(is_end, minimum(exponent, _FINITE), 0.0))
+    return where(is_end, where(is_end, x, 1.0) ** where(is_end, y, 1.0) * factor, by_logarithms)
+
+
+_FINITE = 80.0
+"""Its exponential is finite in single precision, too; a density with a slope at its end has a smaller one."""
+
+
 # ---- gamma -----------------------------------------------------------------------------------------------
 
 
@@ -68,7 +90,7 @@ def gamma_density(a: Any, x: Any) -> Any:
     >>> float(gamma_density(1.0, 0.0))
     1.0
     """
-    return exp(xlogy(a - 1, x) - x - gammaln(a))
+    return power_times(x, a - 1, -x - gammaln(a))
 
 
 @cache
@@ -125,12 +147,23 @@ gammaincc = scipy_ufunc(
 
 
 def _gamma_quantile_by_a(d: Any, out: Any, a: Any, y: Any) -> Any:
-    return -(d * _ratio(gamma_by_parameter(a, out), gamma_density(a, out)))
+    return -(d * quotient(gamma_by_parameter(a, out), gamma_density(a, out)))
 
 
-def _ratio(change: Any, density: Any) -> Any:
-    """Return the quotient; 0 at an end, where nothing changes."""
-    is_nothing = change == 0
+def quotient(change: Any, density: Any) -> Any:
+    """Return a change of probability by the density; 0 at an end, where there is neither.
+
+    A change that is 0 elsewhere, as at the median of Student's distribution, has derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.ops.special.incomplete import quotient
+    >>> quotient(np.array([-1.0, 0.0]), np.array([2.0, 0.0]))
+    array([-0.5,  0. ])
+    """
+    is_regular = logical_and(density > 0, density < np.inf)
+    is_nothing = logical_and(change == 0, logical_not(is_regular))
     return where(is_nothing, 0.0, change / where(is_nothing, 1.0, density))
 
 
@@ -160,7 +193,11 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
     >>> float(beta_density(1.0, 1.0, 0.5))
     1.0
     """
-    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    is_right = logical_and(x == 1, b > 1)
+    left, right = where(is_right, 0.5, x), where(is_right, x, 0.5)
+    constant = betaln(a, b)
+    from_left = power_times(left, a - 1, xlog1py(b - 1, -left) - constant)
+    return where(is_right, power_times(1 - right, b - 1, xlogy(a - 1, right) - constant), from_left)
 
 
 @cache
@@ -208,11 +245,11 @@ betaincc = scipy_ufunc(
 
 
 def _beta_quantile_by_a(d: Any, out: Any, a: Any, b: Any, y: Any) -> Any:
-    return -(d * _ratio(beta_by(1, 0)(a, b, out), beta_density(a, b, out)))
+    return -(d * quotient(beta_by(1, 0)(a, b, out), beta_density(a, b, out)))
 
 
 def _beta_quantile_by_b(d: Any, out: Any, a: Any, b: Any, y: Any) -> Any:
-    return -(d * _ratio(beta_by(0, 1)(a, b, out), beta_density(a, b, out)))
+    return -(d * quotient(beta_by(0, 1)(a, b, out), beta_density(a, b, out)))
 
 
 betaincinv = scipy_ufunc(

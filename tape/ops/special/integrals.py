@@ -7,7 +7,7 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import cos, cosh, exp, log, sin, sinh
-from tape.ops.elementwise.scipy_ufuncs import Function, component, declare_several, scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import Function, component, declare_several, scipy_ufunc, truncated
 from tape.ops.elementwise.selection import where
 from tape.ops.special.hypergeometric import hyp0f1, hyp2f1
 from tape.ops.special.normal import erf
@@ -34,6 +34,7 @@ expn: Function = scipy_ufunc(
 
 
 def _below_expn(n: Any, x: Any) -> Any:
+    n = truncated(n)
     is_first = n == 0  # of order 0 it is exp(-x) / x
     at = where(is_first, x, 1.0)
     return where(is_first, exp(-at) / at * (1 + 1 / at), expn(where(is_first, 1, n) - 1, x))

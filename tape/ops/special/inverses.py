@@ -7,8 +7,7 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
-from tape.ops.elementwise.rounding import floor
-from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc, truncated
 from tape.ops.special.incomplete import beta_by, beta_density, gamma_by_parameter, gamma_density
 from tape.ops.special.normal import ndtri
 from tape.ops.special.probabilities import chi_by_v, chi_density, f_by_m, f_by_n, f_by_x
@@ -91,7 +90,7 @@ nbdtri = scipy_ufunc(
     "The p for which ``nbdtr(k, n, p)`` is y, of k, n and y, differentiable by y.",
     None,
     None,
-    lambda d, out, k, n, y: d / beta_density(n, floor(k) + 1, out),
+    lambda d, out, k, n, y: d / beta_density(truncated(n), truncated(k) + 1, out),
 )
 
 

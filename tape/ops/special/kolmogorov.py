@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
-from tape.ops.elementwise.scipy_ufuncs import Function, narrowed, scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import Function, narrowed, scipy_ufunc, truncated
 from tape.ops.elementwise.selection import isnan, where
 from tape.ops.special.by_parameters import bell
 from tape.ops.special.by_parameters.numbers import in_blocks
@@ -102,13 +102,13 @@ smirnov = scipy_ufunc(
     "smirnov",
     "The survival function of Smirnov's distribution for n numbers, differentiable by x.",
     None,
-    lambda d, out, n, x: d * _smirnov_by_x(1)(n, x),
+    lambda d, out, n, x: d * _smirnov_by_x(1)(truncated(n), x),
 )
 smirnovi = scipy_ufunc(
     "smirnovi",
     "The x for which ``smirnov(n, x)`` is p, of n and p, differentiable by p.",
     None,
-    lambda d, out, n, p: d / _smirnov_by_x(1)(n, out),
+    lambda d, out, n, p: d / _smirnov_by_x(1)(truncated(n), out),
 )
 
 # ---- Tukey -----------------------------------------------------------------------------------------------

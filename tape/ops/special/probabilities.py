@@ -9,7 +9,7 @@ from typing import Any
 
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.rounding import floor
-from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc
+from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc, truncated
 from tape.ops.special.incomplete import beta_by, beta_density, gamma_by_parameter, gamma_density, valid
 
 __all__ = [
@@ -149,7 +149,7 @@ pdtri = scipy_ufunc(
     "pdtri",
     "The m for which ``pdtr(k, m)`` is p, of k and p, differentiable by p.",
     None,
-    lambda d, out, k, p: -(d / gamma_density(floor(k) + 1, out)),
+    lambda d, out, k, p: -(d / gamma_density(truncated(k) + 1, out)),
 )
 
 
@@ -158,12 +158,12 @@ nbdtr = scipy_ufunc(
     "The negative binomial distribution function, of k, n and p, differentiable by p.",
     None,
     None,
-    lambda d, out, k, n, p: d * valid(out, beta_density(n, floor(k) + 1, p)),
+    lambda d, out, k, n, p: d * valid(out, beta_density(truncated(n), truncated(k) + 1, p)),
 )
 nbdtrc = scipy_ufunc(
     "nbdtrc",
     "One less `nbdtr`, differentiable by p.",
     None,
     None,
-    lambda d, out, k, n, p: -(d * valid(out, beta_density(n, floor(k) + 1, p))),
+    lambda d, out, k, n, p: -(d * valid(out, beta_density(truncated(n), truncated(k) + 1, p))),
 )

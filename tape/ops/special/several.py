@@ -27,7 +27,7 @@ from tape.ops.elementwise.scipy_ufuncs import (
     ufunc_named,
 )
 from tape.ops.elementwise.selection import logical_and, sign, where
-from tape.ops.special.airy import airy
+from tape.ops.special.airy import airy, kelvin_series
 from tape.ops.special.bessel import i0, j0, k0, y0
 from tape.ops.special.by_parameters.numbers import FALL, in_blocks, nodes
 
@@ -147,14 +147,15 @@ def itairy(x: Any) -> tuple[Any, Any, Any, Any]:
 # ---- Kelvin ----------------------------------------------------------------------------------------------
 
 
-def _over(out: Any, x: Any, at_zero: complex) -> Any:
-    is_zero = x == 0
-    return where(is_zero, at_zero, out / where(is_zero, 1.0, x))
+def _over(out: Any, x: Any) -> Any:
+    is_near = abs(x) < 1
+    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
+    return where(is_near, kelvin_series(near, 2) + 1j * kelvin_series(near, 1), out / far)
 
 
 _be: Function = component("kelvin", 0, "be", lambda d, out, x: d * _bep(x))
 _ke: Function = component("kelvin", 1, "ke", lambda d, out, x: d * _kep(x))
-_bep: Function = component("kelvin", 2, "bep", lambda d, out, x: d * (1j * _be(x) - _over(out, x, 0.5j)))
+_bep: Function = component("kelvin", 2, "bep", lambda d, out, x: d * (1j * _be(x) - _over(out, x)))
 _kep: Function = component("kelvin", 3, "kep", lambda d, out, x: d * (1j * _ke(x) - out / x))
 
 

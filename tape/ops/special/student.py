@@ -13,7 +13,7 @@ from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
 from tape.ops.elementwise.selection import isinf, where
 from tape.ops.special.by_parameters import bell, by_degrees_of_freedom
 from tape.ops.special.gammas import gammaln
-from tape.ops.special.incomplete import Operation, valid
+from tape.ops.special.incomplete import Operation, quotient, valid
 from tape.ops.special.polygammas import polygamma, psi
 
 __all__ = ["stdtr", "stdtrit"]
@@ -125,10 +125,10 @@ stdtr: Operation = scipy_ufunc(
 
 
 def _quantile_by_df(d: Any, out: Any, df: Any, p: Any) -> Any:
-    change = _by_df(1)(df, out)
-    is_nothing = change == 0
-    density = student_density(df, where(is_nothing, 0.0, out))
-    return -(d * where(is_nothing, 0.0, change / density))
+    is_end = isinf(out)
+    inside = where(is_end, 0.0, out)
+    slope = quotient(_by_df(1)(df, inside), student_density(df, inside))
+    return -(d * where(is_end, 0.0, slope))
 
 
 stdtrit: Operation = scipy_ufunc(

@@ -45,8 +45,11 @@ _hurwitz: Callable[..., Any] = scipy_ufunc(
 
 
 def riemann_slope(x: Any) -> Any:
-    """Return the slope; left of 0 by reflection, ``zeta(1 - x)`` and the factors of DLMF 25.4.1."""
-    is_left = real(x) < 0
+    """Return the slope; left of -1/2 by reflection, ``zeta(1 - x)`` and the factors of DLMF 25.4.1.
+
+    Near 0, the pole of ``zeta(1 - x)`` would cost all digits.
+    """
+    is_left = real(x) < -0.5
     left, right = where(is_left, x, -1.0), where(is_left, 2.0, x)
     angle, mirrored = left * (pi / 2), 1 - left
     value = _riemann(mirrored)

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tape.ops import special
+from tape.ops.special.incomplete import power_times
 from tape.scipy.stats._constants import LOG_2, LOG_SQRT_2_PI, log1mexp
 from tape.scipy.stats._distribution import Array, Continuous
 
@@ -126,21 +127,26 @@ class LogNormal(Continuous):
 
 
 class Laplace(Continuous):
-    """``exp(-abs(x)) / 2``."""
+    """``exp(-abs(x)) / 2``.
+
+    Probabilities have a slope at 0, where the absolute value has none: each side has its own formula.
+    """
 
     def _logpdf(self, x: Array) -> Array:
         return -np.abs(x) - LOG_2
 
     def _cdf(self, x: Array) -> Array:
-        half = np.exp(-np.abs(x)) / 2
-        return np.where(x > 0, 1 - half, half)
+        is_upper = x > 0
+        half = np.exp(np.where(is_upper, -x, x)) / 2
+        return np.where(is_upper, 1 - half, half)
 
     def _sf(self, x: Array) -> Array:
         return self._cdf(-x)
 
     def _logcdf(self, x: Array) -> Array:
-        size = np.abs(x)
-        return np.where(x > 0, np.log1p(-np.exp(-size) / 2), -size - LOG_2)
+        is_upper = x > 0
+        fall = np.where(is_upper, -x, x)
+        return np.where(is_upper, np.log1p(-np.exp(fall) / 2), fall - LOG_2)
 
     def _logsf(self, x: Array) -> Array:
         return self._logcdf(-x)
@@ -263,6 +269,9 @@ class WeibullMin(Continuous):
 
     def _logpdf(self, x: Array, c: Array) -> Array:
         return np.log(c) + special.xlogy(c - 1, x) - x**c
+
+    def _pdf(self, x: Array, c: Array) -> Array:
+        return c * power_times(x, c - 1, -(x**c))
 
     def _cdf(self, x: Array, c: Array) -> Array:
         return -np.expm1(-(x**c))

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tape.ops import special
+from tape.ops.special.incomplete import beta_density, gamma_density
 from tape.ops.special.student import digamma_step, log_gamma_step
 from tape.scipy.stats._constants import LOG_2, LOG_SQRT_2_PI
 from tape.scipy.stats._distribution import Array, Continuous
@@ -60,6 +61,9 @@ class Gamma(Continuous):
     def _logpdf(self, x: Array, a: Array) -> Array:
         return special.xlogy(a - 1, x) - x - special.gammaln(a)
 
+    def _pdf(self, x: Array, a: Array) -> Array:
+        return gamma_density(a, x)
+
     def _cdf(self, x: Array, a: Array) -> Array:
         return special.gammainc(a, x)
 
@@ -105,6 +109,9 @@ class ChiSquared(Continuous):
         half = df / 2
         return special.xlogy(half - 1, x) - x / 2 - special.gammaln(half) - half * LOG_2
 
+    def _pdf(self, x: Array, df: Array) -> Array:
+        return gamma_density(df / 2, x / 2) / 2
+
     def _cdf(self, x: Array, df: Array) -> Array:
         return special.gammainc(df / 2, x / 2)
 
@@ -136,6 +143,9 @@ class Beta(Continuous):
 
     def _logpdf(self, x: Array, a: Array, b: Array) -> Array:
         return special.xlog1py(b - 1, -x) + special.xlogy(a - 1, x) - special.betaln(a, b)
+
+    def _pdf(self, x: Array, a: Array, b: Array) -> Array:
+        return beta_density(a, b, x)
 
     def _cdf(self, x: Array, a: Array, b: Array) -> Array:
         return special.betainc(a, b, x)
