@@ -33,6 +33,9 @@ FUNCTIONS = {
     "powm1": special.powm1,
     "pseudo_huber": special.pseudo_huber,
     "betaln": special.betaln,
+    "beta": special.beta,
+    "binom": special.binom,
+    "stdtrit": lambda x, y: special.stdtrit(x, 0.25 * y + 0.5),
     "rel_power": lambda x, y: (2 + x * x) ** y,
     "own power": lambda x, y: (2 + x) ** x * y,
 }
