@@ -174,6 +174,12 @@ def _spread(x: Any, axis: int, count: int, value: Any) -> Any:
 
 
 def _constant(x: Any, axis: int, before: int, behind: int, values: Any, length: int) -> Pieces:
+    for value in values:
+        if x.dtype.kind == "i" and not isinstance(value, Handle) and value.dtype.kind in "iu":
+            try:
+                np.full((), value.item(), x.dtype)
+            except OverflowError as error:
+                raise errors.explain("pad", [x, value], error) from error
     front, back = (
         _spread(x, axis, count, astype(value, x.dtype, copy=False)) if count else None
         for count, value in zip((before, behind), values, strict=True)
