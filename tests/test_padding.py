@@ -145,5 +145,5 @@ def test_an_int_beyond_the_dtype_is_refused_as_numpy_does():
     x = np.array([1, 2], np.int8)
     with pytest.raises(OverflowError):
         np.pad(x, 1, constant_values=300)
-    with pytest.raises(errors.TapeError):
+    with pytest.raises((OverflowError, errors.TapeError)):
         tape.compile(lambda x: np.pad(x, 1, constant_values=300))(x)
