@@ -85,6 +85,43 @@ class Caller:
         return names, *_title(owner, function, names[-1])
 
 
+_OF_TEXT = tuple(
+    os.path.join(_PACKAGE, *path)
+    for path in (
+        ("core", "var.py"),
+        ("core", "var_numbers.py"),
+        ("inspect", "words.py"),
+        ("program", "record", "traced.py"),
+        ("transforms", "loops", "body.py"),
+        ("conversion", "callers.py"),
+    )
+)
+"""Where the text of a Var is made, for whoever asks."""
+_PROGRAM = os.path.join(_PACKAGE, "program", "")
+_DEBUGGERS = frozenset(
+    ("IPython", "_pytest", "bdb", "cmd", "code", "debugpy", "doctest", "logging", "loguru", "pdb", "pprint",
+     "pydevd", "pytest", "reprlib", "rich", "traceback", "unittest", "warnings")
+)  # fmt: skip
+"""Modules that show values, and do not compute with them."""
+
+
+def is_shown() -> bool:
+    """Return whether a message, ``print``, a log or a debugger asks for the text of a Var."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename in _OF_TEXT:
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_filename.startswith(_PACKAGE):
+        return True
+    if _names_called(frame) == ["print"]:
+        return True
+    outer: FrameType | None = frame
+    while outer is not None and not outer.f_code.co_filename.startswith(_PROGRAM):
+        if str(outer.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
+            return True
+        outer = outer.f_back
+    return False
+
+
 _CALLED = "(...)"
 
 

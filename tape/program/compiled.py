@@ -82,7 +82,8 @@ def compile(
     than was recorded takes, or records, the path that fits. Integers and bools may be read in any way, up to
     1024 elements of an array: a plain array indexed by a traced one takes a path for each content, where
     ``np.asarray(X, like=i)[i]`` takes one path for all. ``float()``, ``.item()`` and ``.value`` of floats
-    raise, since they would freeze a number. Printing a value shows the one of the recording.
+    raise, since they would freeze a number. Printing a value shows the one of the recording, as does the
+    string of a float; strings of integers and bools are read.
 
     *Random numbers* of a generator of `tape.random`, closed over or an argument, are drawn anew in each call.
     Its state moves on as it does without `compile`; an exception leaves it as it was.

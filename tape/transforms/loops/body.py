@@ -14,11 +14,13 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from tape import errors, ops
+from tape.conversion.callers import is_shown
 from tape.core.dispatch import lift, recorder
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.inplace.aliases import Stale
 from tape.transforms._merge import merged
 
 
@@ -260,7 +262,18 @@ class BodyVar(Var):
 
     def __format__(self, spec: str) -> str:
         trace: Any = self.trace
-        return self._refuse("a text") if trace.refuses_text else super().__format__(spec)
+        return self._refuse("a text") if trace.refuses_text or self._is_read() else super().__format__(spec)
+
+    def __str__(self) -> str:
+        return self._refuse("a text") if self._is_read() else super().__repr__()
+
+    def __repr__(self) -> str:
+        return self._refuse("a text") if self._is_read() else super().__repr__()
+
+    def _is_read(self) -> bool:
+        """Return whether code asks for the text of an integer or a bool, as it may outside of a loop."""
+        is_open = self.trace_ref() is not None and not isinstance(self.node, Stale)
+        return is_open and self.dtype.kind in "biu" and not is_shown()
 
     def __float__(self) -> NoReturn:
         self._refuse("float()")
@@ -272,7 +285,10 @@ class BodyVar(Var):
         self._refuse("a plain array")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in (np.array_equal, np.allclose):
+        is_text = func in (np.array_repr, np.array_str, np.array2string)
+        if func in (np.array_equal, np.array_equiv, np.allclose, np.min_scalar_type) or (
+            is_text and self.dtype.kind in "biu"
+        ):
             self._refuse(func.__name__)
         return super().__array_function__(func, types, args, kwargs)
 
