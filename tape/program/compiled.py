@@ -133,8 +133,8 @@ def compile(
         than a thousand kinds of arguments.
     NotCompiledWarning
         Once in a process, where compiled code cannot run: everything is computed by plain NumPy. Also when
-        ``f`` catches an exception of a traced value, or cannot be recorded for a kind of arguments for which
-        it has run.
+        ``f`` catches an exception of a traced value, lets floating-point errors be raised or reported, or
+        cannot be recorded for a kind of arguments for which it has run.
 
     Examples
     --------
@@ -253,7 +253,7 @@ class Compiled:
     def explain(self) -> str:
         """Return the statistics of every program; see `Program.explain`."""
         if not self.programs:
-            return f"{self._name} has no program yet. Call it first"
+            return self._growth.observed or f"{self._name} has no program yet. Call it first"
         return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
@@ -463,6 +463,10 @@ class Compiled:
                     self._f(*args, **kwargs)  # which raises its own error, about plain arrays
                 error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
+        if recorded.observed:
+            known.is_plain = True
+            self._growth.warn_of_observed(recorded.observed)
+            return self._f(*args, **kwargs)
         if recorded.caught is not None:
             if ints:
                 return self._with_static_ints(known, args, kwargs)
@@ -505,7 +509,7 @@ class Compiled:
         ints = known.form.ints
         try:
             recorded = record(self._recordable, args, kwargs, self._name, ints)
-            if recorded.caught is not None:
+            if recorded.caught is not None or recorded.observed:
                 return self._f(*args, **kwargs)
             program = Program(recorded, known.donated, self._name, known.form)
         except (NotReady, IntRead, errors.TapeError):

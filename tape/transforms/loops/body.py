@@ -213,6 +213,8 @@ class BodyTrace(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
+        if self._recorder is not None:
+            self._recorder.observe()
         operands = [self.own(operand) for operand in operands]
         with computing(self._recorder):
             var = super().process(op, operands, attrs)
