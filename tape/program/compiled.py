@@ -92,6 +92,9 @@ def compile(
     draws inside stay the same, attributes are read once. An array that is closed over is a constant by
     reference: the program sees writes to it.
 
+    *Types.* ``isinstance`` and ``np.isscalar`` in the user's own code find the class of the plain value.
+    ``type(x)`` is that of a traced value, no ndarray and no float, and ``hasattr`` may differ.
+
     Called with Vars, in a derivative or in another compiled function, ``f`` simply runs and is recorded
     there.
 

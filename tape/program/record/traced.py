@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.conversion.callers import Caller, is_shown
+from tape.conversion.callers import Caller, is_asked_by_user, is_shown
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
 from tape.core.dispatch import resolve
@@ -39,6 +39,13 @@ class Traced(Var):
     __slots__ = ()
 
     is_traced = True
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class that `isinstance` finds in the user's code: that of the array or number itself."""
+        if not is_asked_by_user():
+            return type(self)
+        return np.ndarray if isinstance(self.node, Stale) else type(exact(plain(self)))
 
     # ---- becoming a plain number ---------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.conversion.callers import is_shown
+from tape.conversion.callers import is_asked_by_user, is_shown
 from tape.core.dispatch import lift, recorder
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
@@ -235,6 +235,13 @@ class BodyVar(Var):
     __slots__ = ()
 
     is_traced = True
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class that `isinstance` finds in the user's code: that of the array or number itself."""
+        if not is_asked_by_user():
+            return type(self)
+        return np.ndarray if isinstance(self.node, Stale) else type(plain(self))
 
     def _refuse(self, how: str) -> NoReturn:
         trace: Any = self.trace
