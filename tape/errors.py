@@ -233,6 +233,11 @@ def is_foreign(filename: str) -> bool:
     return filename.startswith(_FOREIGN)
 
 
+def is_installed(filename: str) -> bool:
+    """Return whether a file is where packages are installed."""
+    return filename.startswith(_INSTALLED)
+
+
 def user_place() -> str:
     """Return the innermost ``file:line`` outside of this package and of installed ones.
 

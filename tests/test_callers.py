@@ -1,8 +1,11 @@
 """Callers: errors about plain numbers name the call that takes them, and what records in its place."""
 
 import cmath
+import copy
+import functools
 import importlib
 import math
+import numbers
 import operator
 import re
 import statistics
@@ -135,3 +138,79 @@ def test_what_has_a_counterpart_exists():
         for part in rest:
             found = getattr(found, part)
         assert callable(found), title
+
+
+# ---- classes ---------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def dispatched(x):
+    return 1.0
+
+
+@dispatched.register
+def _(x: np.ndarray):
+    return 2.0
+
+
+@dispatched.register
+def _(x: np.floating):
+    return 3.0
+
+
+@dispatched.register
+def _(x: numbers.Integral):
+    return 4.0
+
+
+def matched(x):
+    match x:
+        case float():
+            return 1.0
+        case np.ndarray():
+            return 2.0
+        case np.integer() | np.bool_():
+            return 3.0
+    return 4.0
+
+
+KINDS = (np.ndarray, np.generic, np.floating, np.integer, np.int32, np.bool_, float, int, bool, complex, list)
+ABSTRACT = (numbers.Number, numbers.Real, numbers.Integral, numbers.Complex)
+ASKED = {
+    "isinstance": lambda x: sum(2.0**k for k, kind in enumerate(KINDS) if isinstance(x, kind)),
+    "several": lambda x: 1.0 if isinstance(x, (list, np.ndarray)) else 2.0,
+    "abstract": lambda x: sum(2.0**k for k, kind in enumerate(ABSTRACT) if isinstance(x, kind)),
+    "isscalar": lambda x: 1.0 if np.isscalar(x) else 2.0,
+    "singledispatch": dispatched,
+    "match": matched,
+}
+VALUES = [
+    np.ones(2), np.ones((), np.float32), np.float64(1.0), np.float32(1.0), np.int32(1), np.int64(1),
+    np.bool_(True), np.ones(2, int), 1.0, 1j, 1, True, np.complex64(1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_code_that_is_compiled_finds_the_classes_that_it_finds_without(name):
+    ask = ASKED[name]
+    for value in VALUES:
+        assert tape.compile(lambda x: ask(x))(value) == ask(value), value
+    for f in (lambda x: x[0], lambda x: x > 0, lambda x: x[0] > 0, np.argmax, lambda x: x[:1], np.sum):
+        assert tape.compile(lambda x: ask(f(x)))(np.ones(2)) == ask(f(np.ones(2)))  # noqa: B023
+    assert tape.compile(lambda a: ask(a > 0))(1.0) == ask(True)
+    assert tape.compile(lambda x: tape.scan(lambda c, a: (c + ask(a), None), 0.0, x)[0])(np.ones(2)) == sum(
+        ask(a) for a in np.ones(2)
+    )
+
+
+def test_traced_values_are_vars_to_everything_else():
+    def f(x):
+        assert isinstance(x, tape.Var)
+        assert type(x) is not np.ndarray
+        seen.append(x)
+        copied = copy.deepcopy(x) if not isinstance(x, list) else x
+        return np.sum(copied * np.asarray([1.0, 2.0]))
+
+    seen = []
+    assert tape.compile(f)(np.ones(2)) == 3.0
+    assert isinstance(seen[0], tape.Var)

@@ -1,7 +1,10 @@
 """Branches in compiled functions: no number that Python reads is frozen, however deep it was read."""
 
+import io
+import logging
 import math
 import operator
+import pprint
 import re
 import warnings
 
@@ -456,3 +459,105 @@ def test_what_has_no_place_in_a_program_is_refused():
     with pytest.raises(errors.TapeError):
         tape.compile(lambda x: optimizer.step([x]))(np.ones(2))
     np.testing.assert_array_equal(weights, 1)
+
+
+# ---- texts -----------------------------------------------------------------------------------------
+
+
+def best(x):
+    return np.argmax(x)
+
+
+TEXTS = {
+    "str": lambda x: str(best(x)),
+    "repr": lambda x: repr(best(x)),
+    "f-string": lambda x: f"{best(x)} {best(x)!r} {best(x)!s:>4} {best(x)!a} {best(x):03d}",
+    "percent": lambda x: "%d %s %r" % (best(x), best(x), best(x)),  # noqa: UP031
+    "format": lambda x: "{:02d} {}".format(best(x), format(best(x))),  # noqa: UP032
+    "in a list": lambda x: str([best(x), best(x) > 0]),
+    "joined": lambda x: "".join(map(str, np.argsort(x))),
+    "bool": lambda x: f"{x[0] > 2} {x[0] > 2!r} {x[0] > 2!s}",
+    "array": lambda x: f"{np.argsort(x)} {np.argsort(x)!r} {x > 2}",
+    "functions of NumPy": lambda x: np.array_str(np.argsort(x)) + np.array2string(x > 2, separator=";"),
+    "small ints": lambda x: repr(best(x).astype(np.uint8)),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_of_integers_and_bools_are_those_of_numpy(name):
+    text = TEXTS[name]
+    compiled = tape.compile(lambda x: {text(x): x * (2.0 if text(x) == text(np.array([5.0, 1.0])) else 3.0)})
+    for x in ([1.0, 5.0], [5.0, 1.0], [1.0, 6.0], [5.0, 1.0]):
+        found, expected = compiled(np.array(x)), compiled.__wrapped__(np.array(x))
+        assert list(found) == list(expected)
+        np.testing.assert_array_equal([*found.values()], [*expected.values()])
+    assert len(compiled.programs) == 2
+
+
+def test_texts_of_comparisons_of_numbers_are_those_of_python():
+    compiled = tape.compile(lambda a: f"{a > 2} {a > 2!r} {a > 2:d}")
+    assert [compiled(a) for a in (1.0, 3.0, 1.0)] == ["False False 0", "True True 1", "False False 0"]
+
+
+def test_texts_within_derivatives_are_guards():
+    def f(x):
+        return np.sum(x) * len(f"{np.argmax(x)}{'' if '0' in str(np.argmax(x)) else 'more'}")
+
+    compiled = tape.compile(tape.grad(f))
+    for x in ([1.0, 5.0], [5.0, 1.0], [1.0, 6.0]):
+        np.testing.assert_array_equal(compiled(np.array(x)), tape.grad(f)(np.array(x)))
+
+
+def test_texts_in_loops_are_those_of_each_step():
+    def f(x):
+        def step(carry, i):
+            return carry * (2.0 if str(i) in ("1", "3") else 1.0) + len(f"{i > 1}"), carry
+
+        return tape.scan(step, x, np.arange(4))[0]
+
+    compiled = tape.compile(f)
+    for x in (1.0, 2.0):
+        assert compiled(np.float64(x)) == f(np.float64(x))
+
+
+def test_what_shows_integers_makes_no_guard(capsys):
+    logger, logged = logging.getLogger("shown"), io.StringIO()
+    logger.addHandler(logging.StreamHandler(logged))
+
+    def f(x):
+        print(np.argmax(x), x[0] > 2, np.argsort(x), x)
+        logger.warning("%s", np.argmax(x))
+        pprint.pprint([np.argmax(x)])
+        return 2 * x
+
+    compiled = tape.compile(f)
+    for x in ([1.0, 5.0], [5.0, 1.0]):
+        np.testing.assert_array_equal(compiled(np.array(x)), 2 * np.array(x))
+    assert len(compiled.programs) == 1
+    assert capsys.readouterr().out.count("Var(1") == 2
+    assert "Var(1" in logged.getvalue()
+
+
+def test_messages_about_integers_make_no_guard():
+    def f(x):
+        with pytest.raises(errors.ShapeError, match="reshape"):
+            np.reshape(np.argsort(x), (3, 1))
+        with pytest.raises(errors.MissingAttributeError):
+            np.argmax(x).tobytes()
+        return 2 * x
+
+    assert not record(f, (np.ones(2),), {}, "f").guards
+
+
+def test_arrays_are_compared_anew_in_each_call():
+    compiled = tape.compile(lambda x, y: 1.0 if np.array_equiv(x, y) else 2.0)
+    calls = [(np.ones(2), np.ones(2)), (np.ones(2), np.zeros(2)), (np.ones(2), 1.0), (np.ones(2), np.ones(3))]
+    for args in calls * 2:
+        assert compiled(*args) == compiled.__wrapped__(*args)
+
+
+def test_the_least_type_of_an_integer_is_a_guard_and_of_a_float_is_refused():
+    compiled = tape.compile(lambda i: str(np.min_scalar_type(i)))
+    assert [compiled(np.int64(i)) for i in (3, 300, -3)] == ["uint8", "uint16", "int8"]
+    with pytest.raises(errors.ConversionError, match="frozen"):
+        tape.compile(lambda x: str(np.min_scalar_type(x)))(1.0)

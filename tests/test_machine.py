@@ -1,6 +1,10 @@
 """The machine: every element of long arrays whatever the dtypes, and threads only where they are worth it."""
 
 import ctypes
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,3 +139,45 @@ def test_threads_divide_kernels(monkeypatch, threads):
     np.testing.assert_allclose(value, expected[0], rtol=1e-12)
     for found, wanted in zip(gradients, expected[1], strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-13)
+
+
+def test_functions_get_one_number_when_threads_ask_for_them_at_the_same_time():
+    """In a process of its own, where none has a number yet."""
+    code = """
+        import sys, threading
+        import numpy as np, tape
+        from tape.program.native import functions
+
+        tape.warm_up()
+        double, is_less = np.dtype(float), (np.dtype(float), np.dtype(float), np.dtype(bool))
+        sorting = [kernel for kernel in functions.REGISTRY.values() if kernel.sorting]
+        asked = [
+            lambda: functions.loop_number("less", is_less),
+            lambda: functions.blas_number("dgemm"),
+            lambda: functions.matmul_number(double),
+            *[lambda kernel=kernel: functions.called_number(kernel, double) for kernel in sorting],
+        ]
+        x, found, failures = np.random.default_rng(0).normal(size=(6, 6)), [], []
+        start = threading.Barrier(8)
+
+        def work():
+            f = tape.compile(lambda x: np.sort(x @ x) + np.argsort(x) + np.linalg.solve(x, x))
+            start.wait()
+            try:
+                found.append([ask() for ask in asked])
+                assert np.allclose(f(x), np.sort(x @ x) + np.argsort(x) + np.eye(6))
+            except Exception as error:
+                failures.append(error)
+
+        sys.setswitchinterval(1e-6)
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(failures, all(numbers == found[0] for numbers in found))
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=root, check=False)
+    assert done.stdout == "[] True\n", done.stdout + done.stderr[-2000:]

@@ -166,3 +166,21 @@ def test_errors(error, f):
         f(x)
     assert "test_norms.py" in str(info.value)
     assert all(node.op is None or node.op.name in ("getitem", "reshape") for node in trace.nodes)
+
+
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro"])
+def test_conditions_of_infinite_matrices_are_those_of_numpy_in_programs_too(p):
+    inf, eye = np.inf, np.eye(2)
+    compiled = tape.compile(lambda x: np.linalg.cond(x, p))
+    compiled(eye)
+    matrices = [
+        [[inf, inf], [inf, inf]],
+        [[inf, 1.0], [1.0, 2.0]],
+        [[inf, 0.0], [0.0, inf]],
+        [[2.0, 1.0], [0.0, 3.0]],
+    ]
+    for x in (*map(np.array, matrices), np.stack([eye, np.full((2, 2), inf)])):
+        with np.errstate(all="ignore"):
+            expected = np.linalg.cond(x, p)
+            np.testing.assert_allclose(compiled(x), expected)
+            np.testing.assert_allclose(ops.linalg.cond(x, p), expected)

@@ -139,3 +139,11 @@ def test_nothing_cannot_be_repeated():
         np.pad(v, 1, "edge")
     assert np.pad(v, ((1, 1), (0, 0)), "edge").shape == (4, 0)
     assert_same(np.pad(v, 1).value, np.zeros((4, 2)))
+
+
+def test_an_int_beyond_the_dtype_is_refused_as_numpy_does():
+    x = np.array([1, 2], np.int8)
+    with pytest.raises(OverflowError):
+        np.pad(x, 1, constant_values=300)
+    with pytest.raises((OverflowError, errors.TapeError)):
+        tape.compile(lambda x: np.pad(x, 1, constant_values=300))(x)

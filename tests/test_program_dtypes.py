@@ -264,3 +264,30 @@ def test_masked_reductions_of_complex_numbers(name):
         (program,) = compiled.programs.values()
         assert not program.explain().callbacks
         np.testing.assert_allclose(compiled(z), derived(z), rtol=1e-12, atol=1e-14)
+
+
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+
+
+@pytest.mark.parametrize("compare", COMPARISONS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64, np.int64])
+def test_comparisons_with_ints_beyond_a_dtype_are_those_of_numpy(compare, dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, 1, limits.max], dtype)
+    for i in (-1, limits.min - 1, limits.max, limits.max + 1, 300):
+        assert check(lambda x: compare(x, i), x)  # noqa: B023
+        assert check(lambda x: compare(i, x), x)  # noqa: B023
+        assert check(lambda x: compare(x[1], i), x)  # noqa: B023
+    f = tape.compile(compare)
+    for i in (5, -1, 300, 5):
+        same(f(x, i), compare(x, i))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32])
+def test_ints_beyond_a_dtype_are_chosen_and_limit_as_in_numpy(dtype):
+    x = np.array([0, 1, 2], dtype)
+    for i in (-1, 300, 2**40):
+        assert check(lambda x: np.where(x > 0, x, i), x)  # noqa: B023
+        assert check(lambda x: np.where(x > 0, i, x), x)  # noqa: B023
+        assert check(lambda x: np.clip(x, None, i), x) if i > 0 else True  # noqa: B023
+    assert check(lambda x: np.clip(x, -(2**40), 2**40), x)

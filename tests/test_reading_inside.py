@@ -46,6 +46,10 @@ OF_INTEGERS = {
     "shape": lambda k: np.ones(k).size,
     "key": lambda k: {1: 2.0, 2: 3.0}[k],
     "set": lambda k: 2.0 if k in {1, 3} else 3.0,
+    "str": lambda k: {"1": 2.0, "2": 3.0}[str(k)],
+    "repr": lambda k: {"np.int64(1)": 2.0, "np.int64(2)": 3.0}[repr(k)],
+    "format": lambda k: {"1, 01": 2.0, "2, 02": 3.0}[f"{k}, {k:02d}"],
+    "text of an array": lambda k: {"[1]": 2.0, "[2]": 3.0}[str(np.asarray([k]))],
 }
 EXACT = {
     "float": float,

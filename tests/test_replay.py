@@ -77,3 +77,36 @@ def test_leaves_of_an_enclosing_trace_are_refused():
     x = inner.param(outer.param(2.0))
     with pytest.raises(errors.UnsupportedError, match="enclosing trace"):
         inner.compile(x * x)
+
+
+def test_another_count_of_a_mask_is_an_error_that_says_so():
+    trace = tape.Trace()
+    w = trace.param(np.array([1.0, 2.0, 3.0]))
+    program = trace.compile(np.sum(w[w > 1.5] ** 2))
+    trace.set(w, np.array([2.0, 2.0, 3.0]))
+    with pytest.raises(errors.ShapeError, match=r"is float64\[3\] .* and float64\[2\] in the program"):
+        program.run()
+    trace.set(w, np.array([2.0, 1.0, 3.0]))
+    value, (gradient,) = program.run()
+    assert (value, gradient.tolist()) == (13.0, [4.0, 0.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w: w[np.argmin(w)],
+        lambda w: w.reshape(2, 2)[np.argmin(w) // 2, np.argmin(w) % 2],
+        lambda w: np.take(w, np.argmax(w)),
+        lambda w: w[-1],
+    ],
+    ids=["argmin", "two axes", "take", "number"],
+)
+def test_a_root_that_is_one_element_has_a_program(f):
+    trace = tape.Trace()
+    w = trace.param(np.array([1.0, 3.0, 2.0, 5.0]))
+    root = f(w)
+    program = trace.compile(root)
+    for value in ([1.0, 3.0, 2.0, 5.0], [5.0, 4.0, 1.0, 2.0]):
+        trace.set(w, np.array(value))
+        trace.replay()
+        agree(trace, root, program)

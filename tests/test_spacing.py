@@ -129,3 +129,22 @@ def test_the_last_number_is_the_end_in_programs_too(space, start, stop):
         found = compiled(start, stop)
         assert found[-1] == stop
         np.testing.assert_allclose(found, space(start, stop, 7), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "good", "bad"),
+    [
+        (lambda a: np.geomspace(a, 10.0, 3), 1.0, 0.0),
+        (lambda a: np.geomspace(1.0, a, 3), 2.0, -0.0),
+        (lambda a: np.geomspace(a, 10, 3, dtype=int), 1.0, 0.0),
+        (lambda a: np.geomspace(1.0, a, 3, axis=1), np.array([1.0, 2.0]), np.array([1.0, 0.0])),
+        (tape.grad(lambda a: np.sum(np.geomspace(a, 10.0, 3))), 1.0, 0.0),
+    ],
+    ids=["start", "stop", "ints", "arrays", "gradient"],
+)
+def test_a_program_refuses_zero_as_numpy_does(f, good, bad):
+    compiled = tape.compile(f)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(good), f(good), rtol=1e-14)
+        with pytest.raises(ValueError, match="Geometric sequence cannot include zero"):
+            compiled(bad)

@@ -122,3 +122,22 @@ def test_floats_are_compared_with_integers_of_any_size_as_in_python(number):
     near = float(number)
     for x in (near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf), 0.5):
         assert compiled(x) == [x * holds for holds in compared(x)]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: a & 3,
+        lambda a: 3 | a,
+        lambda a: a ^ a,
+        lambda a: (a > 1) & a,
+        lambda a: a << 2,
+        lambda a: ~a,
+    ],
+    ids=["and", "reflected or", "xor", "beside a bool", "shift", "invert"],
+)
+def test_bits_of_floats_raise_what_python_raises(f):
+    with pytest.raises(TypeError):
+        f(1.5)
+    with pytest.raises(TypeError):
+        tape.compile(f)(1.5)

@@ -248,3 +248,49 @@ def test_complex_arrays_take_reals():
     to_z, to_v = vjp(f, [z, v], seed)
     assert_same(to_z, np.array([0, seed[1], 0]))
     assert_same(to_v, seed[[2, 0]].real)
+
+
+INTO_INTS = {
+    "number": lambda k, x: k.__setitem__(0, x[0]),
+    "slice": lambda k, x: k.__setitem__(slice(2), x[0]),
+    "all": lambda k, x: k.__setitem__(..., x[0]),
+    "fill": lambda k, x: k.fill(x[0]),
+    "mask": lambda k, x: k.__setitem__(k == 0, x[0]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.uint8])
+@pytest.mark.parametrize("write", INTO_INTS.values(), ids=INTO_INTS)
+def test_a_float_written_among_ints_is_refused_where_numpy_refuses_it(write, dtype):
+    def f(x):
+        k = np.zeros(3, dtype, like=x)
+        write(k, x)
+        return k
+
+    compiled = tape.compile(f)
+    compiled(np.array([1.5]))
+    for value in (np.nan, np.inf, 1e30, -1e30, 2.0**63, -(2.0**63), 2.0**40, 300.0, -1.5, 127.9):
+        x = np.array([value])
+        with np.errstate(all="ignore"):
+            try:
+                expected = f(x)
+            except (ValueError, OverflowError) as error:
+                expected = error
+        if isinstance(expected, Exception):
+            with pytest.raises((type(expected), errors.TapeError)):
+                compiled(x)
+        elif np.all(np.abs(value) < 2.0**31):  # others are whatever C makes of them
+            np.testing.assert_array_equal(compiled(x), expected)
+
+
+def test_a_compiled_count_of_a_float_that_is_none_raises():
+    def f(x):
+        k = np.zeros(3, int)
+        k[0] = x[0]
+        return k
+
+    compiled = tape.compile(f)
+    assert compiled(np.array([2.5])).tolist() == [2, 0, 0]
+    for value, error in ((np.nan, ValueError), (1e30, (OverflowError, errors.TapeError))):
+        with pytest.raises(error):
+            compiled(np.array([value]))

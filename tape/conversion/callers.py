@@ -7,14 +7,16 @@ the conversion is allowed is not decided here.
 
 from __future__ import annotations
 
+import abc
 import builtins
 import dis
+import functools
 import inspect
 import os
 import sys
 from functools import cached_property
 from importlib import import_module
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,70 @@ class Caller:
         return names, *_title(owner, function, names[-1])
 
 
+_OF_TEXT = tuple(
+    os.path.join(_PACKAGE, *path)
+    for path in (
+        ("core", "var.py"),
+        ("core", "var_numbers.py"),
+        ("inspect", "words.py"),
+        ("program", "record", "traced.py"),
+        ("transforms", "loops", "body.py"),
+        ("conversion", "callers.py"),
+    )
+)
+"""Where the text of a Var is made, for whoever asks."""
+_PROGRAM = os.path.join(_PACKAGE, "program", "")
+_DEBUGGERS = frozenset(
+    ("IPython", "_pytest", "bdb", "cmd", "code", "debugpy", "doctest", "logging", "loguru", "pdb", "pprint",
+     "pydevd", "pytest", "reprlib", "rich", "traceback", "unittest", "warnings")
+)  # fmt: skip
+"""Modules that show values, and do not compute with them."""
+
+
+def is_shown() -> bool:
+    """Return whether a message, ``print``, a log or a debugger asks for the text of a Var."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename in _OF_TEXT:
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_filename.startswith(_PACKAGE):
+        return True
+    if _names_called(frame) == ["print"]:
+        return True
+    outer: FrameType | None = frame
+    while outer is not None and not outer.f_code.co_filename.startswith(_PROGRAM):
+        if str(outer.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
+            return True
+        outer = outer.f_back
+    return False
+
+
+_STDLIB = os.path.join(os.path.dirname(os.__file__), "")
+_FUNCTOOLS = functools.__file__
+
+
+def is_asked_by_user() -> bool:
+    """Return whether the user's own code, and no library, asks for the class of a Var, as isinstance does.
+
+    Of libraries only what answers such questions counts: abstract classes, `numpy.isscalar` and
+    `functools.singledispatch`.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _passes_on(frame.f_code):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    filename = frame.f_code.co_filename
+    return not (errors.is_foreign(filename) or errors.is_installed(filename) or filename.startswith(_STDLIB))
+
+
+def _passes_on(code: CodeType) -> bool:
+    """Return whether code asks for a class on behalf of its caller."""
+    if code.co_filename == _FUNCTOOLS:
+        return code.co_name in ("wrapper", "_method")
+    return code is _ISSCALAR or code.co_filename in ("<frozen abc>", abc.__file__)
+
+
+_ISSCALAR = inspect.unwrap(np.isscalar).__code__
 _CALLED = "(...)"
 
 

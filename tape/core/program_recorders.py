@@ -47,7 +47,7 @@ def program_recorder(op: Op) -> Callable[..., Any]:
         trace: Any = None if ref is None else ref()
         if trace is None or not trace.is_program or trace.is_computing or trace.watching is not None:
             return bind(op, operands, _NO_ATTRS)
-        if interceptor(trace.level) is not None:
+        if not trace.settings.is_same() or interceptor(trace.level) is not None:
             return bind(op, operands, _NO_ATTRS)
         trace.is_computing = True
         try:

@@ -83,7 +83,8 @@ def compile(
     than was recorded takes, or records, the path that fits. Integers and bools may be read in any way, up to
     1024 elements of an array: a plain array indexed by a traced one takes a path for each content, where
     ``np.asarray(X, like=i)[i]`` takes one path for all. ``float()``, ``.item()`` and ``.value`` of floats
-    raise, since they would freeze a number. Printing a value shows the one of the recording.
+    raise, since they would freeze a number. Printing a value shows the one of the recording, as does the
+    string of a float; strings of integers and bools are read.
 
     *Random numbers* of a generator of `tape.random`, closed over or an argument, are drawn anew in each call.
     Its state moves on as it does without `compile`; an exception leaves it as it was.
@@ -91,6 +92,9 @@ def compile(
     *Frozen* is everything else that Python does: it runs during recording only. Random numbers that NumPy
     draws inside stay the same, attributes are read once. An array that is closed over is a constant by
     reference: the program sees writes to it.
+
+    *Types.* ``isinstance`` and ``np.isscalar`` in the user's own code find the class of the plain value.
+    ``type(x)`` is that of a traced value, no ndarray and no float, and ``hasattr`` may differ.
 
     Called with Vars, in a derivative or in another compiled function, ``f`` simply runs and is recorded
     there.
@@ -133,8 +137,8 @@ def compile(
         than a thousand kinds of arguments.
     NotCompiledWarning
         Once in a process, where compiled code cannot run: everything is computed by plain NumPy. Also when
-        ``f`` catches an exception of a traced value, or cannot be recorded for a kind of arguments for which
-        it has run.
+        ``f`` catches an exception of a traced value, lets floating-point errors be raised or reported, or
+        cannot be recorded for a kind of arguments for which it has run.
 
     Examples
     --------
@@ -253,7 +257,7 @@ class Compiled:
     def explain(self) -> str:
         """Return the statistics of every program; see `Program.explain`."""
         if not self.programs:
-            return f"{self._name} has no program yet. Call it first"
+            return self._growth.observed or f"{self._name} has no program yet. Call it first"
         return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
@@ -463,6 +467,10 @@ class Compiled:
                     self._f(*args, **kwargs)  # which raises its own error, about plain arrays
                 error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
+        if recorded.observed:
+            known.is_plain = True
+            self._growth.warn_of_observed(recorded.observed)
+            return self._f(*args, **kwargs)
         if recorded.caught is not None:
             if ints:
                 return self._with_static_ints(known, args, kwargs)
@@ -511,7 +519,7 @@ class Compiled:
         ints = known.form.ints
         try:
             recorded = record(self._recordable, args, kwargs, self._name, ints)
-            if recorded.caught is not None:
+            if recorded.caught is not None or recorded.observed:
                 return self._f(*args, **kwargs)
             program = Program(recorded, known.donated, self._name, known.form)
         except (NotReady, IntRead, errors.TapeError):

@@ -39,12 +39,15 @@ class Growth:
         How many kinds of arguments have programs.
     wanted : int
         How many programs there would be if all had been made at once.
+    observed : str
+        Why calls run as plain Python, if the function observes floating-point errors.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.kinds = 0
         self.wanted = 0
+        self.observed = ""
         self._has_warned = False
         self._has_warned_of_many = False
 
@@ -94,6 +97,15 @@ class Growth:
             "with if, before",
             errors.NotCompiledWarning,
         )
+
+    def warn_of_observed(self, how: str) -> None:
+        """Warn that the function lets floating-point errors be raised or reported."""
+        self.observed = (
+            f"{self._name} runs as plain Python, which is slow: by {how} it lets floating-point errors be "
+            "raised or reported, and programs do neither. Test the numbers, as with np.isfinite, or set it "
+            "outside"
+        )
+        self._warn_once(self.observed, errors.NotCompiledWarning)
 
     def warn_of_refusal(self, error: Exception) -> None:
         """Warn that a kind of arguments cannot be recorded that has run as plain Python."""

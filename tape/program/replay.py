@@ -56,6 +56,11 @@ class TraceProgram(Program):
         tuple
             The value of the root, and the list of gradients of `Trace.backward_param_grads`. Leaves of other
             shapes are run eagerly, and so are all while machine code is being compiled.
+
+        Raises
+        ------
+        ShapeError
+            If a shape that data decide, as of ``x[mask]``, is another one than in the trace.
         """
         given = self.present if leaves is None else leaves
         if self._call is None and not self.is_encoded():
@@ -64,7 +69,16 @@ class TraceProgram(Program):
             out = super().run(given)
         except Rerun:
             return self._eager(*given)
-        assert not isinstance(out, Flip)  # a tape has no branches
+        if isinstance(out, Flip):  # a tape has no branches, but shapes that data decide
+            found, recorded = (
+                f"{np.dtype(dtype)}{list(shape)}"
+                for dtype, *shape in (out.outcome, self.ir.guards[out.index].outcome)
+            )
+            raise errors.ShapeError(
+                f"{self.name}: a shape or dtype that data decide, as of x[mask], is {found} with these "
+                f"leaves, and {recorded} in the program. Compile the function itself with tape.compile, "
+                "which records each, or record the trace anew"
+            )
         return out[0], out[1:]
 
     def __reduce__(self) -> NoReturn:

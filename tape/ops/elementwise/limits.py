@@ -63,6 +63,10 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
         raise errors.OptionError("clip: bounds are given by two names. Use a_min and a_max, or min and max")
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
     a = as_operand(a)
+    if type(lower) is int and _is_beyond(a, lower, -1):
+        lower = None
+    if type(upper) is int and _is_beyond(a, upper, 1):
+        upper = None
     bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
     if not bounds:
         return snapshot(a)
@@ -81,6 +85,14 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     if upper is not None:
         a = minimum(a, upper)
     return a
+
+
+def _is_beyond(a: Any, bound: int, side: int) -> bool:
+    """Return whether an int is a bound, below or above, of all numbers of the dtype of an array."""
+    dtype: Any = getattr(a, "dtype", None)
+    if dtype is None or dtype.kind not in "iu":
+        return False
+    return bound <= np.iinfo(dtype).min if side < 0 else bound >= np.iinfo(dtype).max
 
 
 def _finite_only(d: Any, out: Any, x: Any, **replacements: Any) -> Any:

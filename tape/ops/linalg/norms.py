@@ -21,7 +21,7 @@ from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, passes
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import absolute, conjugated
-from tape.ops.elementwise.selection import where
+from tape.ops.elementwise.selection import any, isnan, logical_and, logical_not, where
 from tape.ops.linalg.equations import inverse_or_zero
 from tape.ops.linalg.packing import matrices, square
 from tape.ops.linalg.singular import svdvals
@@ -369,8 +369,12 @@ def cond(x: Any, p: Any = None) -> Any:
             above, below = below, above
         found = where(below == 0, np.inf, above / where(below == 0, 1, below))
     else:
-        product = norm(square("cond", x), p, (-2, -1)) * norm(inverse_or_zero(x), p, (-2, -1))
-        found = where(product == 0, np.inf, product)
+        size = norm(square("cond", x), p, (-2, -1))
+        inverse = inverse_or_zero(x)
+        product = size * norm(inverse, p, (-2, -1))
+        found = where(max(absolute(inverse), axis=(-2, -1)) == 0, np.inf, product)
+    has_nan = any(isnan(x), axis=(-2, -1))
+    found = where(logical_and(isnan(found), logical_not(has_nan)), np.inf, found)  # as of infinite elements
     limit = float(1 / (np.max(x.shape[-2:]) * np.finfo(found.dtype).eps))
     out = where(found > limit, _constant(found), found)
     return out if out.ndim else out[()]  # a scalar, as in NumPy, which cannot be written to

@@ -25,6 +25,7 @@ from tape.ops.structure.repeating import broadcast_arrays
 from tape.ops.structure.rolling import flip
 from tape.ops.structure.shape import astype, broadcast_to
 from tape.ops.structure.spacing import linspace
+from tape.ops.structure.writing import stored_in
 
 __all__ = ["pad"]
 
@@ -174,8 +175,10 @@ def _spread(x: Any, axis: int, count: int, value: Any) -> Any:
 
 
 def _constant(x: Any, axis: int, before: int, behind: int, values: Any, length: int) -> Pieces:
+    is_converted = x.dtype.kind in "iu" and any(np.result_type(value) != x.dtype for value in values)
+    convert = stored_in if is_converted else astype
     front, back = (
-        _spread(x, axis, count, astype(value, x.dtype, copy=False)) if count else None
+        _spread(x, axis, count, convert(value, x.dtype)) if count else None
         for count, value in zip((before, behind), values, strict=True)
     )
     return front, back

@@ -69,6 +69,11 @@ def _lower_between(combine: Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
+def _unless_zero(b: Any, end: Any) -> Any:
+    """Return an end; where it is zero, the program stops, and NumPy raises."""
+    return end if b.known(end) else b.require(end, b.elementwise("not_equal", end, 0))
+
+
 _linspace = Op(
     lambda start, stop, *, num, endpoint, axis, dtype: np.linspace(
         start, stop, num, endpoint, dtype=dtype, axis=axis
@@ -106,7 +111,9 @@ _geomspace = Op(
     ],
     batch=_batch_between,
     lower=_lower_between(
-        lambda b, start, stop, weights: start * b.elementwise("power", stop / start, weights)
+        lambda b, start, stop, weights: (
+            _unless_zero(b, start) * b.elementwise("power", _unless_zero(b, stop) / start, weights)
+        )
     ),
 )
 

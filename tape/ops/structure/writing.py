@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors
 from tape.core import pattern_rules, series
-from tape.core.batch_rules import lift
+from tape.core.batch_rules import elementwise, lift
 from tape.core.linear import sum_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -192,6 +192,37 @@ declare_cost(free, _set_at)
 getitem_op.view = lambda x, part, *arrays, index: _set_at(x, part, *arrays, index=index)
 
 
+def _stored(v: Any, *, dtype: np.dtype[Any]) -> Any:
+    out = np.empty(np.shape(v), dtype)
+    out[...] = v
+    return out[()]
+
+
+def _lower_stored(b: Any, v: Any, *, dtype: np.dtype[Any]) -> Any:
+    v, limits = b.value(v), np.iinfo(dtype)
+    wide = b.cast(v, np.float64)
+    fits = b.elementwise(
+        "logical_and",
+        b.elementwise("greater", wide, float(limits.min) - 1),
+        b.elementwise("less", wide, float(limits.max) + 1),
+    )
+    return b.cast(b.require(v, fits), dtype)
+
+
+_store = Op(
+    _stored,
+    name="store",
+    batch=elementwise,
+    lower=_lower_stored,
+    doc="A float as an element of an array of integers: NumPy refuses NaN and what does not fit.",
+)
+
+
+def stored_in(v: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number as an element of an array of integers, as ``array[0] = v`` converts it."""
+    return _store(v, dtype=dtype)
+
+
 def set_at(x: Any, v: Any, index: Any) -> Any:
     """Return a copy of ``x`` after ``x[index] = v``.
 
@@ -239,7 +270,9 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
             f"set_at: {errors.describe(v)} does not fit into {errors.describe(x)}. Write its real part, or "
             "convert the array with astype"
         )
-    if kind in "fc" and dtype.kind not in "fc":
+    if kind == "f" and dtype.kind in "iu" and not np.ndim(v) and not arrays:
+        v = stored_in(v, dtype)
+    elif kind in "fc" and dtype.kind not in "fc":
         v = astype(v, dtype)
     return _set_at(x, v, *arrays, index=static)
 

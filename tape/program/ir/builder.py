@@ -31,6 +31,7 @@ _COMMUTATIVE_OPS = (
     "bitwise_xor logaddexp hypot fmax fmin"
 )
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
+_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
 NATIVE_DTYPES = frozenset({*CAST_CODES, *conversions.PARTS})
@@ -223,6 +224,8 @@ class Builder:
         if name == "positive":
             return self.value(operands[0])
         values = operands if self._is_loop(name, operands) else self._promoted(name, operands)
+        if values is None:
+            return self._beyond(name, operands)
         if name == "power" and values[0].dtype.kind not in "fc" and not (self.known(values[1]) or -1) > 0:
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         for value in values:
@@ -244,16 +247,30 @@ class Builder:
             self._loops[name, chars] = known
         return known
 
-    def _promoted(self, name: str, operands: tuple[Any, ...]) -> tuple[Value, ...]:
-        """Convert operands to the dtypes of the loop that NumPy chooses."""
+    def _promoted(self, name: str, operands: tuple[Any, ...]) -> tuple[Value, ...] | None:
+        """Convert operands to the dtypes of the loop that NumPy chooses.
+
+        Return None for a comparison with an int that the dtype does not have.
+        """
         dtypes = loop_dtypes(name, tuple([self.kind(x) for x in operands]))
+        if name in _COMPARISONS and any(
+            type(x) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
+            for x, dtype in zip(operands, dtypes, strict=False)
+        ):
+            return None
         return tuple([self.value(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)])
+
+    def _beyond(self, name: str, operands: tuple[Any, ...]) -> Value:
+        """Compare with an int that is beyond all numbers of a dtype, as NumPy does."""
+        (other,) = (x for x in operands if type(x) is not int)
+        numbers = [x if type(x) is int else other.dtype.type(0) for x in operands]
+        return self.broadcast(self.literal(UFUNCS[name](*numbers)), other.shape)
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """Choose elements of ``x`` where the condition holds, else of ``y``."""
         kinds = [self.kind(operand) for operand in (x, y)]
         dtype = loop_dtypes("maximum", tuple(kinds))[-1]
-        values = [self.value(condition, bool), self.value(x, dtype), self.value(y, dtype)]
+        values = [self.value(condition, bool), *(self.value(_wrapped(z, dtype), dtype) for z in (x, y))]
         return self._spread(lambda *cores: self._where(cores), values)
 
     def _where(self, values: tuple[Value, ...]) -> Value:
@@ -582,3 +599,8 @@ def _is_uniform(array: np.ndarray) -> bool:
         and array.base.base is None
         and sys.getrefcount(array.base) <= 2  # the array and this expression: nobody else can write to it
     )
+
+
+def _wrapped(number: Any, dtype: Any) -> Any:
+    """Return an int as ``np.where`` converts it, without a check of its range; others as they are."""
+    return np.asarray(number).astype(dtype)[()] if type(number) is int and dtype.kind in "iu" else number

@@ -196,6 +196,7 @@ def updated(b: Builder, total: Value, values: Value, index: tuple[Any, ...], is_
     CannotLower
         For other masks, unless one value is written for each True.
     """
+    values = b.value(values)  # the adjoint of a root is a plain number
     if (mask := _mask_alone(b, index)) is not None and _are_alike(total, mask, values):
         return _where(b, mask, total, values, is_added)
     whole = total.shape

@@ -8,6 +8,7 @@ is trusted.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from typing import Any
 
@@ -52,11 +53,13 @@ class _UFunc(ctypes.Structure):
 
 
 _lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a process forked while a thread holds it would wait for it for ever
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
 _alignments: list[tuple[int, ...]] = [()] * len(KERNELS)
 _gufuncs: dict[int, tuple[str, str]] = {}
-_matmuls: list[int] = []
+_matmuls: dict[int, tuple[str, str]] = {}
 
 FOLDING = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 """The ufunc of a reduction."""
@@ -108,8 +111,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
             found = _inner_loop(UFUNCS[name], signature)
         except Unavailable:  # one of our own
             return None
-        number = -1 if found is None else _add(found, dtypes)
-        _numbers[key] = number
+        number = _enter(key, found, dtypes)
     return None if number < 0 else number
 
 
@@ -119,7 +121,7 @@ def blas_number(name: str) -> int:
     number = _numbers.get(key)
     if number is None:
         address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
-        number = _numbers[key] = _add((address, 0), (np.dtype("f8" if name[0] == "d" else "f4"),))
+        number = _enter(key, (address, 0), (np.dtype("f8" if name[0] == "d" else "f4"),))
     return number
 
 
@@ -135,15 +137,13 @@ def matmul_number(dtype: np.dtype[Any]) -> int | None:
     number = _numbers.get(key)
     if number is None:
         found = _inner_loop(np.matmul, f"{char}{char}->{char}")
-        number = _numbers[key] = -1 if found is None else _add(found, (dtype,))
-        if number >= 0:
-            _matmuls.append(number)
+        number = _enter(key, found, (dtype,), _matmuls)
     return None if number < 0 else number
 
 
 def matmul_numbers() -> list[int]:
     """Return the numbers of all loops for products of matrices that have been asked for."""
-    return _matmuls
+    return list(_matmuls)
 
 
 def gufunc_number(name: str, types: str) -> int | None:
@@ -154,9 +154,7 @@ def gufunc_number(name: str, types: str) -> int | None:
         ufunc = GUFUNCS[name].ufunc
         has_flags = all(map(_c_function, ("feclearexcept", "fetestexcept")))
         found = None if ufunc is None or not has_flags else _inner_loop(ufunc, types)
-        number = _numbers[key] = -1 if found is None else _add(found, ())
-        if number >= 0:
-            _gufuncs[number] = key
+        number = _enter(key, found, (), _gufuncs)
     return None if number < 0 else number
 
 
@@ -179,7 +177,7 @@ def called_number(kernel: Kernel, dtype: np.dtype[Any]) -> int | None:
     number = _numbers.get(key)
     if number is None:
         address = routine(kernel.sorting, dtype)
-        number = _numbers[key] = _add((address, _NOT_BLAS), (dtype,)) if address else -1
+        number = _enter(key, (address, _NOT_BLAS) if address else None, (dtype,))
     return None if number < 0 else number
 
 
@@ -210,12 +208,30 @@ def alignments(number: int) -> tuple[int, ...]:
     return _alignments[number]
 
 
-def _add(found: tuple[int, int], dtypes: tuple[np.dtype[Any], ...]) -> int:
+def _enter(
+    key: tuple[str, str],
+    found: tuple[int, int] | None,
+    dtypes: tuple[np.dtype[Any], ...],
+    among: dict[int, tuple[str, str]] | None = None,
+) -> int:
+    """Enter a function, address and data, into the table; return its number, -1 if there is none.
+
+    Threads that look for a function at the same time all get the number that the first one has entered:
+    programs are checked by number.
+    """
     with _lock:
-        number = len(_itemsizes)
-        FUNCTION_TABLE[number], DATA_TABLE[number] = found
-        _itemsizes.append(tuple([dtype.itemsize for dtype in dtypes]))
-        _alignments.append(tuple([dtype.alignment for dtype in dtypes]))
+        number = _numbers.get(key)
+        if number is not None:
+            return number
+        number = -1
+        if found is not None:
+            number = len(_itemsizes)
+            FUNCTION_TABLE[number], DATA_TABLE[number] = found
+            _itemsizes.append(tuple([dtype.itemsize for dtype in dtypes]))
+            _alignments.append(tuple([dtype.alignment for dtype in dtypes]))
+            if among is not None:
+                among[number] = key
+        _numbers[key] = number  # at last: others look here without the lock
         return number
 
 

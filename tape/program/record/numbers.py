@@ -85,9 +85,13 @@ def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any],
             return NotImplemented
         if _is_weak(self) and _is_weak(other):
             numbers = exact(plain(self)), exact(plain(other))
-            if all(isinstance(number, bool) for number in numbers):
-                return _weakened(function(self, other), operation(*numbers))
-            return operation(_unless_bool(self), _unless_bool(other))
+            operands = _unless_bool(self), _unless_bool(other)
+            has_bool = operands[0] is not self or operands[1] is not other
+            if has_bool and not all(isinstance(number, bool) for number in numbers):
+                return operation(*operands)
+            with self.trace.raising():
+                number = operation(*numbers)  # raises what Python raises for floats
+            return _weakened(function(self, other), number)
         return function(self, other)
 
     return method

@@ -22,6 +22,7 @@ from tape.core.operands import as_operand, tell_places
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
+from tape.program.record.observed import Observed
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import LIMIT
 from tape.program.record.traced import Traced
@@ -78,6 +79,8 @@ class Recorder(Trace):
     caught : Exception or None
         The last exception of an operation or a conversion. If the function returns all the same, it has
         caught it; and whether it is raised may depend on the numbers.
+    observed : str
+        How the function lets floating-point errors of its operations be raised or reported, if it does.
     is_computing : bool
         Whether the value of an operation is being computed, which is not recorded.
     notes : list of str
@@ -96,7 +99,7 @@ class Recorder(Trace):
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
                  "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes",
-                 "reads_layout")  # fmt: skip
+                 "observed", "reads_layout", "settings")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
@@ -108,6 +111,8 @@ class Recorder(Trace):
         self._seen = _Seen()
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
+        self.observed = ""
+        self.settings = Observed()
         self.is_computing = False
         self.notes: list[str] = []
         self.int_guards = 0
@@ -164,6 +169,7 @@ class Recorder(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
+        self.observe()
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
@@ -195,6 +201,11 @@ class Recorder(Trace):
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])
         return var
+
+    def observe(self) -> None:
+        """Note if floating-point errors are raised or reported that would not have been at the start."""
+        if not self.settings.is_same() and not self.observed:
+            self.observed = self.settings.change()
 
     @contextmanager
     def raising(self) -> Iterator[None]:

@@ -73,6 +73,8 @@ class Recorded:
         The leaves of the arguments that are ints of which guards depend.
     reads_layout : bool
         Whether it depends on how the arrays of the arguments lie in memory.
+    observed : str
+        How the function lets floating-point errors be raised or reported, as no program does.
     """
 
     nodes: list[Node]
@@ -87,6 +89,7 @@ class Recorded:
     notes: tuple[str, ...] = ()
     ints_guarded: frozenset[int] = frozenset()
     reads_layout: bool = False
+    observed: str = ""
 
     @property
     def weak(self) -> list[int]:
@@ -203,7 +206,7 @@ def record(
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
-        trace.ints_guarded, trace.reads_layout,
+        trace.ints_guarded, trace.reads_layout, trace.observed,
     )  # fmt: skip
 
 

@@ -13,14 +13,16 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.conversion.callers import Caller
+from tape.conversion.callers import Caller, is_asked_by_user, is_shown
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
 from tape.core.dispatch import resolve
+from tape.core.interpreter import OPEN
 from tape.core.node import plain
 from tape.core.var import Var
+from tape.inplace.aliases import Stale
 from tape.kernels.codes import DTYPE_CODES, NO_INTEGER
-from tape.program.record.contents import content
+from tape.program.record.contents import LIMIT, content
 from tape.program.record.numbers import (
     weakly,
     weakly_compared,
@@ -28,6 +30,7 @@ from tape.program.record.numbers import (
     weakly_rounded,
     weakly_unary,
 )
+from tape.program.record.weak import exact
 
 
 class Traced(Var):
@@ -36,6 +39,13 @@ class Traced(Var):
     __slots__ = ()
 
     is_traced = True
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class that `isinstance` finds in the user's code: that of the array or number itself."""
+        if not is_asked_by_user():
+            return type(self)
+        return np.ndarray if isinstance(self.node, Stale) else type(exact(plain(self)))
 
     # ---- becoming a plain number ---------------------------------------------------------------
 
@@ -136,6 +146,34 @@ class Traced(Var):
             )
         return hash(int(self))
 
+    def __str__(self) -> str:
+        number = self._of_text()
+        return Var.__repr__(self) if number is None else str(number)
+
+    def __repr__(self) -> str:
+        number = self._of_text()
+        return Var.__repr__(self) if number is None else repr(number)
+
+    def __format__(self, spec: str) -> str:
+        number = self._of_text()
+        return super().__format__(spec) if number is None else format(number, spec)
+
+    def _of_text(self) -> Any:
+        """Return the integers or bools whose text code asks for, which become guards; None for what is shown.
+
+        Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed.
+        """
+        is_read = not isinstance(self.node, Stale) and self.dtype.kind in "biu" and self.size <= LIMIT
+        if not OPEN or not is_read or is_shown():
+            return None
+        inside = resolve(self)
+        if inside is self and self.trace_ref() not in OPEN:
+            return None
+        if self.ndim:
+            return np.asarray(inside)
+        bool(inside) if self.dtype == bool else int(inside)
+        return exact(plain(inside))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if (deferred := left_to_var(self)) is not None:
             return deferred
@@ -191,11 +229,18 @@ class Traced(Var):
         raise AttributeError(f"a traced value has no {name!r}")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        # The two questions about numbers among those that Var answers from values.
+        # The questions about numbers among those that Var answers from values.
         if func is np.allclose:
             return bool(ops.all(ops.isclose(*args, **kwargs)))
         if func is np.array_equal:
             return _array_equal(*args, **kwargs)
+        if func is np.array_equiv:
+            return _array_equiv(*args)
+        if func in _TEXTS and self.dtype.kind in "biu" and self.size <= LIMIT:
+            given, *options = args or (kwargs.pop("a", self),)
+            return func(content(given)[()] if given is self else given, *options, **kwargs)
+        if func is np.min_scalar_type and not self.ndim:
+            return func(content(self)[()]) if self.dtype.kind in "biu" else self._refuse("np.min_scalar_type")
         return super().__array_function__(func, types, args, kwargs)
 
     # ---- arithmetic of Python's numbers ----------------------------------------------------------
@@ -238,6 +283,17 @@ class Traced(Var):
         if ndigits is None:
             return int(ops.rint(self)) if self.dtype.kind == "f" else int(self)
         return weakly_rounded(self, ndigits)
+
+
+_TEXTS = frozenset({np.array_repr, np.array_str, np.array2string})
+
+
+def _array_equiv(a1: Any, a2: Any) -> bool:
+    try:
+        np.broadcast_shapes(np.shape(a1), np.shape(a2))
+    except ValueError:
+        return False
+    return bool(ops.all(ops.equal(a1, a2)))
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:

@@ -14,11 +14,13 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from tape import errors, ops
+from tape.conversion.callers import is_asked_by_user, is_shown
 from tape.core.dispatch import lift, recorder
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.inplace.aliases import Stale
 from tape.transforms._merge import merged
 
 
@@ -211,6 +213,8 @@ class BodyTrace(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
+        if self._recorder is not None:
+            self._recorder.observe()
         operands = [self.own(operand) for operand in operands]
         with computing(self._recorder):
             var = super().process(op, operands, attrs)
@@ -231,6 +235,13 @@ class BodyVar(Var):
     __slots__ = ()
 
     is_traced = True
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class that `isinstance` finds in the user's code: that of the array or number itself."""
+        if not is_asked_by_user():
+            return type(self)
+        return np.ndarray if isinstance(self.node, Stale) else type(plain(self))
 
     def _refuse(self, how: str) -> NoReturn:
         trace: Any = self.trace
@@ -260,7 +271,18 @@ class BodyVar(Var):
 
     def __format__(self, spec: str) -> str:
         trace: Any = self.trace
-        return self._refuse("a text") if trace.refuses_text else super().__format__(spec)
+        return self._refuse("a text") if trace.refuses_text or self._is_read() else super().__format__(spec)
+
+    def __str__(self) -> str:
+        return self._refuse("a text") if self._is_read() else super().__repr__()
+
+    def __repr__(self) -> str:
+        return self._refuse("a text") if self._is_read() else super().__repr__()
+
+    def _is_read(self) -> bool:
+        """Return whether code asks for the text of an integer or a bool, as it may outside of a loop."""
+        is_open = self.trace_ref() is not None and not isinstance(self.node, Stale)
+        return is_open and self.dtype.kind in "biu" and not is_shown()
 
     def __float__(self) -> NoReturn:
         self._refuse("float()")
@@ -272,7 +294,10 @@ class BodyVar(Var):
         self._refuse("a plain array")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in (np.array_equal, np.allclose):
+        is_text = func in (np.array_repr, np.array_str, np.array2string)
+        if func in (np.array_equal, np.array_equiv, np.allclose, np.min_scalar_type) or (
+            is_text and self.dtype.kind in "biu"
+        ):
             self._refuse(func.__name__)
         return super().__array_function__(func, types, args, kwargs)
 

@@ -1,0 +1,84 @@
+"""Floating-point errors that a function lets NumPy raise or report, as no program does.
+
+NumPy's settings, and Python's filters of warnings, are compared with those at the start of the recording: a
+function that has changed them, so that a division by zero would call, raise or be collected, may do something
+else with other numbers. What has been set outside of it counts for nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+_REPORTED = frozenset({"call", "log", "raise"})
+_variable: Any = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
+"""Where NumPy keeps its settings: another object whenever they are set. `numpy.geterr` takes much longer."""
+
+
+class Observed:
+    """What becomes of floating-point errors, at the time at which this is made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.record.observed import Observed
+    >>> at_start = Observed()
+    >>> with np.errstate(divide="raise"):
+    ...     at_start.is_same(), at_start.change()
+    (False, 'np.errstate')
+    >>> with np.errstate(divide="ignore"):
+    ...     at_start.is_same(), at_start.change()
+    (False, '')
+    """
+
+    __slots__ = ("_chosen", "_current", "_filters", "_first", "_reporter", "_rules")
+
+    def __init__(self) -> None:
+        self._current = None if _variable is None else _variable.get()
+        self._chosen = np.geterr()
+        self._filters = warnings.filters
+        self._first = warnings.filters[0] if warnings.filters else None
+        self._rules = _rules()
+        self._reporter = _reporter()
+
+    def is_same(self) -> bool:
+        """Return whether nothing has been set since; False also where it was set to what it had been."""
+        if _variable is None:
+            return False
+        filters = warnings.filters
+        return (
+            _variable.get() is self._current
+            and filters is self._filters
+            and (filters[0] if filters else None) is self._first
+        )
+
+    def change(self) -> str:
+        """Return what has been set so that errors are raised, reported or collected; empty if nothing has."""
+        before: dict[str, Any] = {**self._chosen}
+        if any(now in _REPORTED and now != before[kind] for kind, now in np.geterr().items()):
+            return "np.errstate"
+        rules = _rules()
+        if any(rule[0] == "error" and rule not in self._rules for rule in rules):
+            return "warnings"
+        is_ignored = bool(rules) and rules[-1][0] == "ignore"
+        return "" if is_ignored or _reporter() == self._reporter else "warnings"
+
+
+def _rules() -> list[tuple[Any, ...]]:
+    """Return the filters that decide what becomes of a warning of NumPy's, up to one that takes them all."""
+    rules = []
+    for rule in warnings.filters:
+        _, message, category, module, _ = rule
+        if issubclass(RuntimeWarning, category):
+            rules.append(rule)
+            if message is None and module is None:
+                break
+    return rules
+
+
+def _reporter() -> tuple[Any, ...]:
+    """Return the functions that show warnings; where these are collected, they are others."""
+    return warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None)
