@@ -99,8 +99,8 @@ class Lanes(Interpreter):
         else:
             result = self._result(op, raw, is_batched, attrs)
         batch = Batch(ref, -1, self.leaf(result))
-        if op.view is not None and any(is_batched[1:]) and "index" in attrs:
-            sharing.note_row(batch, operands, attrs["index"])
+        if op.view is not None and any(is_batched[1:]) and sharing.is_row(operands, attrs):
+            sharing.note_row(batch, operands, attrs)
         elif op.view is not None and is_batched[0]:
             sharing.note_view(batch, operands, attrs)
         return batch

@@ -68,12 +68,18 @@ class Memory:
         self.read: tuple[Batch | None, tuple[Any, ...]] | None = None
 
 
-def note_row(batch: Batch, operands: Sequence[Any], index: tuple[Any, ...]) -> None:
+def is_row(operands: Sequence[Any], attrs: dict[str, Any]) -> bool:
+    """Return whether elements are read at numbers, a view of each element of a batch, and not at arrays."""
+    numbers = operands[1:]
+    return "index" in attrs and not any(np.ndim(k) or np.result_type(k).kind == "b" for k in numbers)
+
+
+def note_row(batch: Batch, operands: Sequence[Any], attrs: dict[str, Any]) -> None:
     """Note what has been read at numbers that differ between elements; arguments as for `note_view`."""
-    if any(np.ndim(number) or np.result_type(number).kind == "b" for number in operands[1:]):
-        return  # a copy for an element alone, too
+    index = attrs["index"]
     memory = batch.memory = Memory(batch)
     memory.is_array = batch.ndim > 0 or ... in index
+    memory.has_any_layout = _has_axes(index)
     source = operands[0] if isinstance(operands[0], Handle) and operands[0].is_batch else None
     memory.read = source, filled_index(index, tuple(map(snapshot, operands[1:])))  # type: ignore[assignment]
     if source is not None:
@@ -118,7 +124,7 @@ def note_view(batch: Batch, operands: Sequence[Any], attrs: dict[str, Any]) -> N
     has_any_layout = source.memory is not None and source.memory.has_any_layout
     is_uncertain = "shape" in attrs and (has_any_layout or not _is_contiguous(plain(source)))
     if len(operands) > 1:
-        has_any_layout |= any(part is None or part is ... or isinstance(part, slice) for part in index)
+        has_any_layout |= _has_axes(index)
     if not (shares or is_uncertain or has_any_layout):
         return
     memory = batch.memory = Memory(batch)
@@ -185,6 +191,11 @@ def write(batch: Batch, new: Batch, row: Batch | None = None) -> None:
     for member in read:
         source, index = member.memory.read  # type: ignore[misc,union-attr]
         write(source, set_at(source.again(), member.again(), index), member)  # type: ignore[arg-type,union-attr]
+
+
+def _has_axes(index: Sequence[Any]) -> bool:
+    """Return whether an index leaves axes beside those of arrays in it, or makes some."""
+    return any(part is None or part is ... or isinstance(part, slice) for part in index)
 
 
 def _is_contiguous(value: Any) -> bool:
