@@ -18,7 +18,7 @@ from tests.random_programs.shrinking import script, shrunk
 from tests.tiers import rounds
 
 PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", rounds(400, plain=50)))
-PACK = 25
+PACK = 50
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, PACK))

@@ -173,22 +173,32 @@ INSTRUCTIONS: dict[str, list[tuple[str, str]]] = {
         ("any", "tape.vmap(lambda row: row[{ivector} % {vector}.size])({matrix})"),
     ],
     "views": [
-        ("matrix", "{new} = {matrix}.copy()\n{new}[0] = {new}[np.argmax({vector})]"),
-        ("matrix", "{new} = {matrix}.copy()\n{new}[:, 0] = {new}[:, np.argmin({vector})]"),
+        ("matrix", "{new} = {matrix} * (1.0 + 0.0 * np.tanh({vector:1}[0]))\n{new}[0] = {new}[np.argmax({vector:1})]"),
+        ("matrix", "{new} = {matrix} * (1.0 + 0.0 * np.tanh({vector:1}[0]))\n{new}[:, 0] = {new}[:, np.argmin({vector:1})]"),
         (
             "matrix",
-            "{new} = {matrix}.copy()\nkept = {new}[0].copy()\n{new}[0] = {new}[np.argmax({vector:1})]\n"
-            "{new}[np.argmax({vector:1})] = kept",
+            "{new} = {matrix} * (1.0 + 0.0 * np.tanh({vector:1}[0]))\nkept = {new}[0].copy()\n"
+            "{new}[0] = {new}[np.argmax({vector:1})]\n{new}[np.argmax({vector:1})] = kept",
         ),
-        ("matrix", "{new} = {matrix}.copy()\npart = {new}[np.argmax({vector})]\n{new}[0] = {vector}\n{new} = {new} + part"),
         (
             "matrix",
-            "{new} = {matrix}.copy()\npart, other = {new}[np.argmin({vector:1})], {new}[{ivector}[0] % {vector:1}.size]\n"
-            "part += 1.0\n{new} = {new} * other",
+            "{new} = {matrix} * (1.0 + 0.0 * np.tanh({vector:1}[0]))\npart = {new}[np.argmax({vector:1})]\n"
+            "{new}[-1] = {vector}\n{new} = {new} + part",
         ),
-        ("matrix", "{new} = {matrix}.copy()\npart = {new}[{ivector}[-1] % {vector}.size, :1]\npart *= {number}"),
-        ("any", "def turn(e, k):\n    m = {matrix} * e\n    m[k % len(m)][0] = {number}\n    return m\n{new} = tape.vmap(turn)({vector}, {ivector})"),
-        ("any", "def turn(e, k):\n    m = {matrix} * e\n    row = m[k % len(m)]\n    row += {number}\n    return m[0]\n{new} = tape.vmap(turn)({vector}, {ivector})"),
+        (
+            "matrix",
+            "{new} = {matrix} * (1.0 + 0.0 * np.tanh({vector:1}[0]))\npart = {new}[np.argmin({vector:1}), :1]\npart *= {number}",
+        ),
+        (
+            "any",
+            "def turn(e, k):\n    m = {matrix} * e\n    m[k % len(m)][0] = {number} * e\n    return m\n"
+            "{new} = tape.vmap(turn)({vector}, {ivector})",
+        ),
+        (
+            "any",
+            "def turn(e, k):\n    m = {matrix} * e\n    row = m[k % len(m)]\n    row += {number} * e\n    return m[0]\n"
+            "{new} = tape.vmap(turn)({vector}, {ivector})",
+        ),
     ],
     "halves": [
         ("hvector", "{hvector} * {hvector} + {hvector}"),

@@ -266,7 +266,7 @@ def random_program(seed: int, features: frozenset[str] = USUAL) -> tuple[Program
     return program, data_sets(rng, list(program.sources), n, dtype, features)
 
 
-_SELDOM = {"hashing": 0.2, "solvers": 0.08, "views": 0.4}
+_SELDOM = {"hashing": 0.2, "solvers": 0.08, "views": 0.3}
 """In how many programs a feature is used at all that is mostly refused, or slow."""
 
 _CHANCE = {"argument": 0.4, "keywords": 0.15, "global": 0.25, "cell": 0.2, "attribute": 0.2, "default": 0.2}
