@@ -103,3 +103,12 @@ def test_index_out_of_range_is_an_error_all_the_same(always):
         compiled(array(12, 5), INDEX)
     with pytest.raises(IndexError):
         compiled(array(12, 5), np.array([0, 1, 2, 12]))
+
+
+def test_what_is_joined_with_itself_is_read_once():
+    compiled = tape.compile(lambda x, index: np.take(np.concatenate([x, x]), index, axis=1))
+    x, index = array(33, 33), np.array([1, 4])
+    for _ in range(2):
+        assert_close(compiled(x, index), np.concatenate([x, x])[:, index])
+    (program,) = compiled.programs.values()
+    assert [one.op for one in program.ir.instructions].count("take") == 1

@@ -73,6 +73,7 @@ class _Sinking:
         start = len(self.new)
         self.index, self.count, self.share = self.place[index], take.shape[axis], take.shape[axis] / read
         self.gain = float(take.size)
+        self.read: dict[tuple[int, int], int] = {}  # where elements are that are read of a value, by the axis
         at = self._taken(x, axis, _DEPTH, len(others))
         if min(of.shape[axis] for of in others) * self.gain >= _WORTH_IT * self.count:  # so it is for all
             self.place.append(at)
@@ -90,9 +91,11 @@ class _Sinking:
         shape = (*of.shape[:axis], self.count, *of.shape[axis + 1 :])
         axes = _axes_of(self.old, of, axis) if self.uses[x] == uses and depth else None
         if axes is None:
-            self.gain -= prod(shape)
-            self.new.append(Instruction("take", (self.place[x], self.index), (axis,), shape, of.dtype))
-            return len(self.new) - 1
+            if (x, axis) not in self.read:
+                self.gain -= prod(shape)
+                self.new.append(Instruction("take", (self.place[x], self.index), (axis,), shape, of.dtype))
+                self.read[x, axis] = len(self.new) - 1
+            return self.read[x, axis]
         if of.op not in VIEWS:
             self.gain += of.size * self.share - prod(shape)
         operands = [
