@@ -168,9 +168,9 @@ class Undecided(Node):
         self.decided = node
 
     def _decide(self) -> Node:
-        links, self._links = self._links, []
-        for node, trace in dict.fromkeys(links):
+        for node, trace in dict.fromkeys(self._links):
             _read_index(node, trace)
+        self._links = []  # not before: where a number cannot be read, it stays undecided
         handle = self._handle()
         if handle is not None and handle.node is self:
             handle.node = self.decided
