@@ -103,9 +103,22 @@ def test_programs_multiply_several_at_once_where_numpy_would(subscripts, lengths
 
 def test_a_plain_contraction_is_one_matrix_product_in_a_program():
     a, b = np.ones((2, 3)), np.ones((3, 4))
-    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).ir) == {"matmul": 1}
+    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).ir) == {"matmul_add": 1}
     a, b = np.ones((5, 2, 3)), np.ones((5, 3, 4))
-    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).ir) == {"matmul": 1}
+    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).ir) == {"matmul_add": 1}
+
+
+@pytest.mark.parametrize(
+    "subscripts", ["ij->i", "ij->", "i,i->i", "ij,j->i", "ij,jk->ik", "i,j->ij", "ij,jk,k->i"]
+)
+def test_sums_of_negative_zeros_are_zero_as_in_numpy(subscripts):
+    """NumPy adds what it multiplies to an array of zeros."""
+    inputs = subscripts.partition("->")[0].split(",")
+    for side in (1, 2, 3):
+        args = [np.full((side,) * len(labels), -0.0 if k == 0 else 1.0) for k, labels in enumerate(inputs)]
+        compiled = tape.compile(lambda *args: np.einsum(subscripts, *args))
+        for _ in range(2):
+            assert not np.signbit(compiled(*args)).any()
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,9 @@ def _multiplied(b: Any, left: Term, right: Term, kept: set[str]) -> Term:
     return b.reshape(out, sides(*labels)), labels
 
 
-def _lower(b: Any, *operands: Any, subscripts: str, dtype: Any = None, **options: Any) -> Any:
+def _lower(
+    b: Any, *operands: Any, subscripts: str, dtype: Any = None, optimize: Any = False, **options: Any
+) -> Any:
     inputs, result = _terms(subscripts)
     values = [b.value(x) for x in operands]
     lengths = _longest(values, inputs)
@@ -202,6 +204,9 @@ def _lower(b: Any, *operands: Any, subscripts: str, dtype: Any = None, **options
             total = _multiplied(b, total, other, set(result).union(*(labels for _, labels in later)))
         terms = [*rest, total]
     ((x, labels),) = (_summed(b, term, result) for term in terms)
+    is_sum = not optimize if len(inputs) > 1 else not set(inputs[0]) <= set(result)
+    if is_sum and x.dtype.kind in "fc":
+        x = x + b.literal(0, x.dtype)  # NumPy adds to zeros, in which -0.0 becomes 0.0
     ordered = _arranged(b, (x, labels), [label for label in result if label in labels])
     return b.reshape(ordered, tuple(lengths[label] for label in result))
 
