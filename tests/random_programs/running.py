@@ -246,28 +246,34 @@ def _differences(found: Any, expected: Any, where: str) -> Iterator[tuple[str, s
         expected = expected[()]  # compiled functions return scalars
         if isinstance(found, np.ndarray) and not found.ndim:  # but where they run as plain Python
             found = found[()]
-    told = f"{where}: {found!r}, expected {expected!r}"
+
+    def told() -> str:
+        return f"{where}: {found!r}, expected {expected!r}"
+
+    def told_if(kind: str) -> list[tuple[str, str]]:
+        return [(kind, told())] if kind else []
+
     if _class_of(found) != _class_of(expected):
-        yield "type", f"{told}, a {type(expected).__name__}"
+        yield "type", f"{told()}, a {type(expected).__name__}"
     elif isinstance(expected, dict):
         if [(type(key), key) for key in found] != [(type(key), key) for key in expected]:
-            yield "structure", told
+            yield "structure", told()
         for key in expected.keys() & found.keys():
             yield from _differences(found[key], expected[key], f"{where}[{key!r}]")
     elif isinstance(expected, (list, tuple)):
         if len(found) != len(expected):
-            yield "structure", told
+            yield "structure", told()
         for k, (a, b) in enumerate(zip(found, expected, strict=False)):
             yield from _differences(a, b, f"{where}[{k}]")
     elif isinstance(expected, (np.ndarray, np.generic)):
         if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-            yield "structure", told
+            yield "structure", told()
         else:
-            yield _numbers(found, expected), told
+            yield from told_if(_numbers(found, expected))
     elif isinstance(expected, (float, complex)):
-        yield _numbers(np.asarray(found), np.asarray(expected)), told
+        yield from told_if(_numbers(np.asarray(found), np.asarray(expected)))
     elif found != expected or repr(found) != repr(expected):
-        yield "value", told
+        yield "value", told()
 
 
 def _class_of(value: Any) -> Any:
