@@ -109,6 +109,18 @@ def test_zero():
     np.testing.assert_array_equal(optim.clip_by_global_norm([np.ones(2)], 0.0)[0][0], 0)
 
 
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+def test_the_derivative_is_finite_where_all_gradients_are_zero(how):
+    def total(part, g):
+        clipped, norm = optim.clip_by_global_norm([g, 2 * g], 1.0)
+        return np.sum((clipped[0], norm)[part])
+
+    for part, of_one in enumerate((1.0, 0.0)):  # the sum of one gradient, and the norm
+        np.testing.assert_array_equal(
+            how(tape.grad(lambda g, part=part: total(part, g)))(np.zeros(2)), of_one
+        )
+
+
 def test_settings():
     for act, match in [
         (lambda: optim.clip_by_value([np.ones(1)], -1), "limit is -1"),

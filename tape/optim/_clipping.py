@@ -86,7 +86,9 @@ def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
         np.asarray(leaf, np.float64) if isinstance(leaf, float) else leaf.astype(np.float64)
         for leaf in leaves
     ]
-    norm = np.sqrt(sum(np.sum(leaf * leaf) for leaf in wide))
+    total = sum(np.sum(leaf * leaf) for leaf in wide)
+    is_some = total > 0  # the derivative is 0 where all gradients are, as that of `np.linalg.norm`
+    norm = np.where(is_some, np.sqrt(np.where(is_some, total, 1.0)), total)[()]
     _check_finite(norm)
     is_above = norm > max_norm
     factor = np.where(is_above, max_norm / np.where(is_above, norm, 1.0), 1.0)
