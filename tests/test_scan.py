@@ -12,8 +12,9 @@ from tests.naive_loops import CASES, PYTHON, TAPE
 from tests.test_loops import NAMES, assert_alike, data, transformed
 from tests.tiers import grid
 
-LENGTHS = [1, 2, 5, 12]
 CHECKPOINTS = ["sqrt", 1, 2, 3, 100]
+STRETCHES = [(1, "sqrt"), (2, 1), (5, 2), (5, 100), (5, "sqrt"), (12, 1), (12, 3), (12, "sqrt")]
+"""Lengths and checkpoints: stretches of one step and of all, of equal lengths, and with a rest."""
 
 
 def in_stretches(checkpoint):
@@ -27,10 +28,11 @@ SCANNING = [case for case in CASES if "scan" in case.__code__.co_names and case.
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 @grid(
-    ids=lambda value: getattr(value, "__name__", str(value)), times=1, case=SCANNING, name=NAMES, n=LENGTHS,
-    checkpoint=CHECKPOINTS,
+    ids=lambda value: getattr(value, "__name__", str(value)), times=1, case=SCANNING, name=NAMES,
+    stretches=STRETCHES,
 )  # fmt: skip
-def test_stretches_change_no_number(case, name, n, checkpoint):
+def test_stretches_change_no_number(case, name, stretches):
+    n, checkpoint = stretches
     python, eager = (transformed(name, case, loops) for loops in (PYTHON, in_stretches(checkpoint)))
     compiled = tape.compile(eager)
     tolerance = 1e-5 if case.__name__ == "other_dtypes" else 1e-8
