@@ -483,21 +483,21 @@ class Compiled:
                 if not known.paths:
                     self._recorded(known, *in_c_order((args, kwargs)))
                 return Results(recorded).restore(leaves)
+        names = Bindings(self._f, known.form.statics())
+        if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
+            return Results(recorded).restore(leaves)
+        if (changed := before.bound_anew()) is not None:  # by the function, as a program would not
+            known.changes += 1
+            if known.changes > _MOST_CHANGES:
+                known.is_plain = True
+                self._growth.warn_of_changes(changed)
+            return Results(recorded).restore(leaves)
         try:
             program = Program(recorded, known.donated, self._name, known.form)
         except NotReady as missing:
             known.awaits = str(missing)
             return Results(recorded).restore(leaves)
         path = Path(recorded, program)
-        names = Bindings(self._f, known.form.statics())
-        if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
-            return path.restore(leaves)
-        if (changed := before.bound_anew()) is not None:  # by the function, as a program would not
-            known.changes += 1
-            if known.changes > _MOST_CHANGES:
-                known.is_plain = True
-                self._growth.warn_of_changes(changed)
-            return path.restore(leaves)
         with self._kinds.lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 self._growth.kinds += not known.paths
