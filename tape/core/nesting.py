@@ -5,6 +5,7 @@ The array below all nesting is `tape.core.node.plain`. Nothing here knows which 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tape.core.node import Handle
@@ -32,8 +33,31 @@ def batch_below(value: Any) -> Any:
     return value if isinstance(value, Handle) else None
 
 
+def batches_of(value: Any) -> Iterator[Any]:
+    """The interpreters of the batches that a handle and what stands below it are of."""
+    while isinstance(value, Handle):
+        if value.is_batch:
+            yield value.trace
+        value = value.node.value
+
+
 def traced(value: Any) -> Any:
     """The array below all nesting; in a function that is being compiled the Var that stands for it."""
     while isinstance(value, Handle) and not value.is_traced:
         value = value.node.value
     return value
+
+
+def identity(value: Any) -> Any:
+    """What all handles to the same value have in common, as a key: of arrays, the array itself.
+
+    It is the node, but of a batch of Vars, of which every handle has a leaf of its own, that of the Vars.
+    """
+    if not isinstance(value, Handle):
+        return id(value)
+    below = value.node.value
+    return (
+        (id(value.trace_ref), identity(below))
+        if value.is_batch and isinstance(below, Handle)
+        else id(value.node)
+    )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.dispatch import Interceptor, resolve
+from tape.core.nesting import identity
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 
@@ -34,7 +35,7 @@ class Captures(Interceptor):
     def __init__(self) -> None:
         self.vars: list[Any] = []
         self.values: list[Any] = []  # of these in the interpreters around: others, if a segment runs again
-        self._seen: dict[int, Any] = {}
+        self._seen: dict[Any, Any] = {}
 
     def resolve(self, var: Any) -> Any:
         """Map an outer Var to its plain value."""
@@ -43,11 +44,12 @@ class Captures(Interceptor):
         trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var
         if trace is not None and trace.level > self.level:
             return var
-        if id(var.node) not in self._seen:
-            self._seen[id(var.node)] = value = _around(self, var)
-            self.vars.append(var if var.is_batch else var.again())
+        key = identity(var)
+        if key not in self._seen:
+            self._seen[key] = value = _around(self, var)
+            self.vars.append(var.again())
             self.values.append(snapshot(value))
-        return protected(plain(self._seen[id(var.node)]))
+        return protected(plain(self._seen[key]))
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""
@@ -68,13 +70,13 @@ class Substitution(Interceptor):
     sees_batches = True
 
     def __init__(self, captured: Sequence[Any], values: Sequence[Any]) -> None:
-        self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
+        self._values = {identity(var): value for var, value in zip(captured, values, strict=True)}
 
     def resolve(self, var: Any) -> Any:
         """Map a captured Var to its substitute, another one to what it is around this interpreter."""
         if not isinstance(var, Handle):
             return var
-        key = id(var.node)
+        key = identity(var)
         return self._values[key] if key in self._values else _around(self, var)
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:

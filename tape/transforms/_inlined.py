@@ -19,9 +19,10 @@ from tape.core.interpreter import innermost_open
 from tape.core.nesting import untraced
 from tape.core.node import Handle, plain
 from tape.core.op import Op
-from tape.core.results import Results
+from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.interpreters.batching import Lanes
+from tape.transforms._by_rules import Rule, batched_rules, by_rules
 from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import (
     Full,
@@ -32,6 +33,7 @@ from tape.transforms.loops.capacity import (
     guard_step_counts,
     with_capacity,
 )
+from tape.transforms.stop import stop_gradient
 
 
 def _again(b: Any, x: Any, key: Any) -> Any:
@@ -95,11 +97,24 @@ class Inlined:
     def batch(
         self, op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
     ) -> Any:
-        """Return the results for a batch; the rule of the operation."""
+        """Return the results for a batch, differentiated as the code is; the rule of the operation."""
         with Lanes(size) as lanes:
             pairs = zip(operands, is_batched, strict=True)
             given = [lanes.batch(operand) if inside else operand for operand, inside in pairs]
             return self.of_results([lanes.values(result) for result in self.body.run(self.inputs(given))])
+
+    def batch_by_rules(self, vjp: Rule, jvp: Rule, name: str) -> Callable[..., Any]:
+        """Return the rule for batches of an operation that is not differentiated as the code is."""
+
+        def batch(
+            op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
+        ) -> Any:
+            found = self.batch(op, stop_gradient(list(operands)), is_batched, attrs, size)
+            rules = batched_rules(vjp, jvp, is_batched, size)
+            results = unpack(by_rules(self.floats(found), operands, *rules, name))
+            return self.of_results([*unpack(found)[: len(self.places)], *results])
+
+        return batch
 
     def run_again(self, *operands: Any) -> Any:
         """Return the results as a Var, or several, for Vars: computed, and recorded, once more."""

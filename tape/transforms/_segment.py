@@ -17,7 +17,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.dispatch import recorder, resolve
 from tape.core.interpreter import OPEN
-from tape.core.nesting import batch_below, traced
+from tape.core.nesting import batch_below, batches_of, traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
@@ -214,6 +214,8 @@ class Segment:
             self.packing = Packing(out)
             self.captured = region.vars
             self.operands = variables + region.values
+        # A callback, or a rule, runs the code again when these are over.
+        self._batches = [lanes for var in self.captured for lanes in batches_of(var)]
         refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
         traces = [trace for trace in (ref() for ref in refs) if trace is not None]
         self.trace = max(traces, key=lambda trace: trace.level).ref if traces else None
@@ -292,17 +294,30 @@ class Segment:
         return self.run(*operands) if self.inlined is None else self.inlined.forward(*operands)
 
     def as_node(
-        self, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None = None
+        self,
+        vjp: Callable[..., Any],
+        jvp: Callable[..., Any],
+        taylor: TaylorRule | None = None,
+        *,
+        is_of_code: bool = False,
     ) -> Any:
-        """Return the result, recorded as one node with these rules; plain if there are no operands."""
+        """Return the result, recorded as one node with these rules; plain if there are no operands.
+
+        ``is_of_code`` says that they give the derivative of the code itself, so that either will do.
+        """
         if self.inlined is not None and self.operands:
-            return self._as_rows(self.inlined, vjp, jvp, taylor)
+            return self._as_rows(self.inlined, vjp, jvp, taylor, is_of_code)
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
         found = self.packing.restore(op(*self.operands) if self.operands else self.forward())
         return tree.map(_own, found)
 
     def _as_rows(
-        self, rows: Inlined, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None
+        self,
+        rows: Inlined,
+        vjp: Callable[..., Any],
+        jvp: Callable[..., Any],
+        taylor: TaylorRule | None,
+        is_of_code: bool,
     ) -> Any:
         """Return the result, recorded as one node which is rows in a program."""
         counts = [None] * len(rows.places)
@@ -319,7 +334,7 @@ class Segment:
             jvp=push,
             taylor=None if counts else taylor,
             name=self.name,
-            batch=rows.batch,
+            batch=rows.batch if is_of_code else rows.batch_by_rules(vjp, jvp, self.name),
             lower=rows.lower,
             explains_errors=False,
         )
@@ -332,6 +347,7 @@ class Segment:
             vjp=lambda g, out, *operands: self.checked(pull_through(run, g, operands, self.name)),
             jvp=lambda tangents, out, *operands: push_through(run, tangents, operands, self.name),
             taylor=lambda op, out, series, attrs: expand_through(run, out, series, self.name),
+            is_of_code=True,
         )
 
 

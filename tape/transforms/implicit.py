@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.dispatch import recorder
-from tape.core.nesting import traced
+from tape.core.nesting import batch_below, traced
 from tape.core.node import Handle, plain
 from tape.core.streams import without_draws
 from tape.transforms._iterations import newton, repeat
@@ -21,6 +21,7 @@ from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, dtype_of, name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
+from tape.transforms.stop import stop_gradient
 
 Solver = Callable[[Callable[[Any], Any], Any], Any]
 
@@ -191,8 +192,9 @@ def _solved(
         like.parts_of(f(solution, *args), name_of(f))  # so that the Vars f closes over are found
         return solution
 
-    # The initial guess is an argument, so that a program starts from that of its own call.
-    segment = Segment(solve, (tree.map(traced, x0), *args), {}, name)
+    # The initial guess is an argument, so that a program, or an element of a batch, starts from its own.
+    start = tree.map(lambda leaf: traced(leaf) if batch_below(leaf) is None else stop_gradient(leaf), x0)
+    segment = Segment(solve, (start, *args), {}, name)
 
     def joined(parts: Any) -> Any:
         """Return the results of the operation, or their adjoints, as one array."""

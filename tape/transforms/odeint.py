@@ -206,7 +206,7 @@ class _Solution(_Equation):
     def solved(self) -> Any:
         """Return the vectors at all times, ``(times, size)``, as one node."""
         self.segment = Segment(self._solve, self.given, {}, self.name)
-        return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
+        return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp), is_of_code=True)
 
     def _solve(self, start: Any, t: Any, *args: Any) -> Any:
         if self.options["method"] in TABLEAUS:

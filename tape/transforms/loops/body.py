@@ -16,6 +16,7 @@ import numpy as np
 from tape import errors, ops
 from tape.conversion.callers import is_asked_by_user, is_shown
 from tape.core.dispatch import lift, recorder
+from tape.core.nesting import identity
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
 from tape.core.trace import Trace
@@ -176,7 +177,7 @@ class BodyTrace(Trace):
         self.refused: Unrolled | None = None
         self.refuses_text = False
         self.step_counts: list[tuple[Any, Any]] = []
-        self._leaves: dict[int, Any] = {}  # by the id of the node from outside
+        self._leaves: dict[Any, Any] = {}  # by the identity of the value from outside
 
     var_type: ClassVar[type[Var]]
 
@@ -194,7 +195,7 @@ class BodyTrace(Trace):
             value = lift(value)
         elif not isinstance(value, Handle) or value.trace_ref is self.ref:
             return value
-        key = id(value.node if isinstance(value, Handle) else value)
+        key = identity(value)
         known = self._leaves.get(key)
         if known is None:
             known = self._leaves[key] = self.leaf(plain(value))

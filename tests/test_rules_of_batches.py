@@ -1,0 +1,149 @@
+"""Operations with rules of their own under `vmap`: these count, not what the code would differentiate to.
+
+A program runs the code of such an operation as rows for a whole batch; its derivative is that of the rules
+all the same, in both modes and at any order, whoever asks for it.
+"""
+
+import gc
+
+import numpy as np
+import pytest
+
+import tape
+from tests.tiers import grid
+
+
+@tape.custom_vjp
+def hundredfold(x):
+    return x * x
+
+
+@hundredfold.defvjp
+def _hundredfold(g, out, x):
+    return 100 * g * x
+
+
+@tape.custom_jvp
+def fiftyfold(x, shared):
+    return {"square": x * x, "product": x * shared}
+
+
+@fiftyfold.defjvp
+def _fiftyfold(tangents, out, x, shared):
+    t, s = tangents
+    t, s = (0 * v if m is None else m for m, v in ((t, x), (s, shared)))
+    return {"square": 50 * x * t, "product": 7 * t * shared + 3 * s * x}
+
+
+def custom_vjp(x, k):
+    return hundredfold(x) * k
+
+
+def custom_jvp(x, k):
+    out = fiftyfold(x, k)
+    return out["square"] + out["product"]
+
+
+def root(x, k):
+    """Of the elements one starts at its solution."""
+    return tape.root(lambda y: y**3 + k * y - x, 0.0)
+
+
+def root_of_arguments(x, k):
+    return tape.root(lambda y, x, k: y**3 + k * y - x, x * 0.5, x, k)
+
+
+def roots(x, k):
+    found = tape.root(lambda y: {"u": y["u"] ** 3 + k * y["u"] - x, "v": y["v"] - y["u"]}, {"u": x, "v": 1.0})
+    return found["u"] * found["v"]
+
+
+def fixed_point(x, k):
+    return tape.fixed_point(lambda y: 0.5 * np.sin(k * y) + x, 0.0)
+
+
+def fixed_point_from_its_own_start(x, k):
+    return tape.fixed_point(lambda y, x: 0.5 * np.sin(k * y) + x, x, x)
+
+
+def odeint(x, k):
+    return tape.odeint(lambda y, t: -k * y, x, np.array([0.0, 1.0]), method="Tsit5", rtol=1e-10, atol=1e-12)[
+        -1
+    ]
+
+
+def checkpoint(x, k):
+    return tape.checkpoint(lambda x: np.sin(k * x) * x)(x)
+
+
+CASES = [
+    custom_vjp, custom_jvp, root, root_of_arguments, roots, fixed_point, fixed_point_from_its_own_start,
+    odeint, checkpoint,
+]  # fmt: skip
+SETS = [np.array([0.0, 0.5, -1.0]), np.array([1.0, 0.5, 2.0]), np.array([0.25, 0.0, 0.0])]
+K = 1.25
+
+
+def by_x(of_one, x):
+    return np.array([float(of_one(e, K)) for e in x])
+
+
+HOW = {
+    "value": (lambda f: lambda x, k: over(f)(x, k), lambda f, x: by_x(f, x)),
+    "grad": (
+        lambda f: tape.grad(lambda x, k: np.sum(over(f)(x, k))),
+        lambda f, x: by_x(tape.grad(f), x),
+    ),
+    "jvp": (
+        lambda f: lambda x, k: tape.jvp(lambda x: over(f)(x, k), (x,), (np.ones(3),))[1],
+        lambda f, x: by_x(tape.grad(f), x),
+    ),
+    "grad by what is shared": (
+        lambda f: tape.grad(lambda x, k: np.sum(over(f)(x, k)), argnums=1),
+        lambda f, x: np.sum(by_x(tape.grad(f, argnums=1), x)),
+    ),
+    "jacobian": (
+        lambda f: lambda x, k: tape.jacobian(lambda x: over(f)(x, k))(x),
+        lambda f, x: np.diag(by_x(tape.grad(f), x)),
+    ),
+    "hessian": (
+        lambda f: lambda x, k: tape.hessian(lambda x: np.sum(over(f)(x, k)))(x),
+        lambda f, x: np.diag(by_x(tape.grad(tape.grad(f)), x)),
+    ),
+    "grad of a batch of gradients": (
+        lambda f: tape.grad(lambda x, k: np.sum(over(tape.grad(f))(x, k))),
+        lambda f, x: by_x(tape.grad(tape.grad(f)), x),
+    ),
+    "batch of batches": (
+        lambda f: tape.grad(
+            lambda x, k: np.sum(tape.vmap(lambda x: over(f)(x, k))(np.stack([x, x])))
+        ),
+        lambda f, x: 2 * by_x(tape.grad(f), x),
+    ),
+}  # fmt: skip
+
+
+def over(f):
+    """The function over a batch of x, with a k that all share."""
+    return tape.vmap(f, in_axes=(0, None))
+
+
+@grid(ids=lambda value: getattr(value, "__name__", value), times=1, case=CASES, how=[*HOW])
+def test_derivatives_of_a_batch_are_those_of_its_elements(case, how):
+    derived, expected = HOW[how]
+    eager = derived(case)
+    compiled = tape.compile(eager)
+    for x in (*SETS, SETS[0]):
+        gc.collect()  # nothing lives on that only the recording has made
+        known = expected(case, x)
+        for f in (eager, compiled):
+            np.testing.assert_allclose(f(x, K), known, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", [root, fixed_point, custom_vjp])
+def test_a_batch_of_what_is_shared_alone(case):
+    """X is closed over, k is not in the batch: the results are the same for all elements."""
+    f = tape.compile(tape.grad(lambda x, w: np.sum(tape.vmap(lambda w: w * case(x, K))(w))))
+    w = np.array([1.0, 2.0, 4.0])
+    for x in (0.0, 0.5, 0.0):
+        np.testing.assert_allclose(f(x, w), 7 * tape.grad(case)(x, K), rtol=1e-7)
