@@ -141,3 +141,40 @@ def test_bits_of_floats_raise_what_python_raises(f):
         f(1.5)
     with pytest.raises(TypeError):
         tape.compile(f)(1.5)
+
+
+def _scanned(y, k):
+    return tape.scan(lambda s, _: (s + (-k) * s * s / (k - 3), None), y, None, 5)[0]
+
+
+def _repeated(y, k):
+    def step(state):
+        s, n = state
+        return s + (-k) * s * s / (k - 3), n + 1
+
+    return tape.while_loop(lambda state: state[1] < 5, step, (y, 0))[0]
+
+
+def _run_again(y, k):
+    return tape.checkpoint(lambda y: y - (-k) * y * y / (k + 1))(y)
+
+
+def _solved(y, k):
+    return tape.odeint(lambda y, t: -k * y, y, np.array([0.0, 1.0]), method="Tsit5")[-1]
+
+
+@pytest.mark.parametrize("f", [_scanned, _repeated, _run_again, _solved])
+@pytest.mark.parametrize("derived", [lambda f: f, tape.grad], ids=["value", "grad"])
+def test_pythons_numbers_widen_nothing_where_code_runs_again(f, derived):
+    """Nor do results of arithmetic among them: the call that records rounds as those that follow do.
+
+    An adaptive solver of float32 takes other steps where rounding differs, and a gradient of other steps than
+    those of the solution is none.
+    """
+    g = derived(lambda y, k: np.sum(f(y, k)))
+    y = np.array([0.3, 0.5, -0.2], np.float32)
+    for k in (0.7, 5.0, -0.4):
+        compiled = tape.compile(g)
+        for out in (compiled(y, k), compiled(y, k)):
+            assert out.dtype == np.float32
+            np.testing.assert_allclose(out, g(y, k), rtol=1e-5)

@@ -17,7 +17,7 @@ These twelve files are the heart. What they leave to others, by subject:
 
 - of Vars: `var_methods`, `var_writing`, `var_numbers`; `numpy_protocol`, for calls with keywords;
 - of nodes: `sites` (which line recorded one, and what it is called), `nesting` (what stands below a Var of a
-  Var), `results` (the value of an operation that has several);
+  Var), `results` (the value of an operation that has several), `weak` (Python's numbers in programs);
 - of operations: `operands` (what may be one), `failures` (errors in forward functions), `presentation` (names
   and documentation), `calls` (what nodes alike share, with all other pull functions), `rules` and
   `transposition` (the rule of one mode from that of the other), `series`, `batch_rules` and

@@ -21,6 +21,7 @@ from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
 from tape.core.param_trees import Trees
 from tape.core.var import Var
+from tape.core.weak import Weak
 from tape.inplace.aliases import note_view
 from tape.inspect import watching
 
@@ -109,6 +110,16 @@ class Recording(Nested):
         """
         if type(value) is not np.ndarray or value.dtype.kind not in "fc" or OPEN:
             value = admit(self, value, is_param=True)
+        return self._param(value, name)
+
+    def param_again(self, value: Any) -> Var:
+        """Add a param for an operand of code that runs again: a Python number widens no dtypes again."""
+        if not (isinstance(value, Handle) and value.is_traced and isinstance(value.node.value, Weak)):
+            return self.param(value)
+        self.nest_in(value.trace)
+        return self._param(value.again(), None)
+
+    def _param(self, value: Any, name: str | None) -> Var:
         param = self.push(Leaf(value, True, name))
         self._params.append(param.id)
         self._handles.append(param)

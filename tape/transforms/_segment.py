@@ -355,7 +355,7 @@ def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tup
     """Run on a new trace; return it, a param for each float operand (None for others), and the result."""
     with Trace(name, strict=True) as trace:
         operands = [resolve(operand) for operand in operands]
-        params = [trace.param(operand) if is_float(operand) else None for operand in operands]
+        params = [trace.param_again(operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else snapshot(p) for o, p in zip(operands, params, strict=True)))
     if OPEN and recorder() is not None and trace.is_plain and _is_on(trace, out):
         out = merge(trace, out)

@@ -18,6 +18,7 @@ from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
+from tape.core.weak import Weak, weak
 from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.dtypes import is_of_all_dtypes
@@ -28,7 +29,6 @@ from tape.program.ir.rounding import is_exact, is_view, require_order, require_s
 from tape.program.ir.sinking import sink_takes
 from tape.program.ir.tiling import tile
 from tape.program.ir.vectorise import vectorise
-from tape.program.record.weak import Weak, weak
 from tape.system.collector import collector_paused
 
 if TYPE_CHECKING:

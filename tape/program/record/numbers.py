@@ -15,8 +15,8 @@ import numpy as np
 from tape import errors, ops
 from tape.core.node import Handle, plain
 from tape.core.op import Op
+from tape.core.weak import Weak, WeakBool, exact, weak
 from tape.program.record.proxies import Proxy
-from tape.program.record.weak import Weak, WeakBool, exact, weak
 
 
 def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:

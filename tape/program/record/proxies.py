@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import ops
 from tape.core.node import Handle
+from tape.core.weak import WeakBool, weak
 from tape.program.record.reading import (
     Number,
     as_float,
@@ -28,7 +29,6 @@ from tape.program.record.reading import (
     operand_of,
     refuse,
 )
-from tape.program.record.weak import WeakBool, weak
 
 _FITS = 2**62
 _AS_FLOAT = 2**53  # up to here every int is a float

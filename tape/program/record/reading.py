@@ -14,7 +14,7 @@ import numpy as np
 from tape import ops
 from tape.core.dispatch import resolve
 from tape.core.interpreter import OPEN
-from tape.program.record.weak import exact
+from tape.core.weak import exact
 
 LIMIT = 2**31
 """Ints from this magnitude on are static. Products of two smaller ones fit in 64 bits without a guard."""

@@ -21,12 +21,12 @@ from tape.core.node import Handle, Leaf, Node
 from tape.core.operands import as_operand, tell_places
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.core.weak import weak
 from tape.inplace.aliases import note_view
 from tape.program.record.observed import Observed
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import LIMIT
 from tape.program.record.traced import Traced
-from tape.program.record.weak import weak
 
 if TYPE_CHECKING:
     from tape.core.op import Op

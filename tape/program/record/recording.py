@@ -18,12 +18,12 @@ import numpy as np
 from tape import errors, tree
 from tape.conversion.foreign import ARITHMETIC, complaint
 from tape.core.node import Handle, Node, plain
+from tape.core.weak import Weak, exact
 from tape.kernels.eager import avoided
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
-from tape.program.record.weak import Weak, exact
 from tape.system.collector import collector_paused
 from tape.transforms.loops import rolling
 

@@ -20,6 +20,7 @@ from tape.core.dispatch import resolve
 from tape.core.interpreter import OPEN
 from tape.core.node import plain
 from tape.core.var import Var
+from tape.core.weak import exact
 from tape.inplace.aliases import Stale
 from tape.kernels.codes import DTYPE_CODES, NO_INTEGER
 from tape.program.record.contents import LIMIT, content
@@ -30,7 +31,6 @@ from tape.program.record.numbers import (
     weakly_rounded,
     weakly_unary,
 )
-from tape.program.record.weak import exact
 
 
 class Traced(Var):

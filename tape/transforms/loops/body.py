@@ -16,11 +16,12 @@ import numpy as np
 from tape import errors, ops
 from tape.conversion.callers import is_asked_by_user, is_shown
 from tape.core.dispatch import lift, recorder
-from tape.core.nesting import identity
+from tape.core.nesting import identity, traced
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.core.weak import Weak, weak
 from tape.inplace.aliases import Stale
 from tape.transforms._merge import merged
 
@@ -77,12 +78,24 @@ class Body:
             found[id] = (
                 op(*operands, **node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
             )
+            if isinstance(node.value, Weak):
+                found[id] = _weakened(found[id])
         return [found[id] for id in self.outputs]
 
     def computed(self, values: Sequence[Any]) -> list[Any]:
         """Return the outputs for plain inputs, recording nothing."""
         with computing(recorder()):
             return self.run(values)
+
+
+def _weakened(number: Any) -> Any:
+    """Return a number as one of Python's: it widens no other dtypes."""
+    var = traced(number)
+    if not isinstance(var, Handle):
+        return weak(number)
+    if not np.ndim(plain(var)):  # and no batch of numbers
+        var.node.value = weak(var.node.value)
+    return number
 
 
 @contextmanager

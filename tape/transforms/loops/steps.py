@@ -145,7 +145,8 @@ def differentiated(
     """
     leaves = [trace.leaf(example) for example in body.examples()]
     with Trace(trace.name) as inner:
-        params = [inner.param(leaf) if moves else None for leaf, moves in zip(leaves, is_moving, strict=True)]
+        pairs = zip(leaves, is_moving, strict=True)
+        params = [inner.param_again(leaf) if moves else None for leaf, moves in pairs]
         outputs = body.run([leaf if p is None else p.again() for leaf, p in zip(leaves, params, strict=True)])
     return leaves, inner, params, outputs
 
@@ -153,7 +154,8 @@ def differentiated(
 def recorded(operands: Sequence[Any], is_moving: Sequence[bool], steps: Steps) -> tuple[Trace, Any, Any]:
     """Record all steps on a trace, with a param for each operand that moves."""
     with Trace("a loop") as trace:
-        params = [trace.param(x) if moves else None for x, moves in zip(operands, is_moving, strict=True)]
+        pairs = zip(operands, is_moving, strict=True)
+        params = [trace.param_again(x) if moves else None for x, moves in pairs]
         given = [x if p is None else p.again() for x, p in zip(operands, params, strict=True)]
         return trace, params, steps.run(given)
 
