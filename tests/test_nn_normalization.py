@@ -302,3 +302,31 @@ def test_momentum_goes_from_nothing_to_all_of_the_new():
     for momentum in (-1e-9, 1 + 1e-9):
         with pytest.raises(errors.OptionError, match="momentum"):
             nn.batch_norm_statistics(x, mean, var, momentum)
+
+
+OF_SQUARES = {
+    "layer_norm": lambda x: nn.layer_norm(x, (3,)),
+    "rms_norm": lambda x: nn.rms_norm(x, (3,)),
+    "group_norm": lambda x: nn.group_norm(x, 1),
+    "normalize": nn.normalize,
+    "cosine_similarity": lambda x: nn.cosine_similarity(x, x[::-1] + 1),
+    "pairwise_distance": lambda x: nn.pairwise_distance(x, 0 * x),
+    "pdist": nn.pdist,
+    "triplet_margin_loss": lambda x: nn.triplet_margin_loss(x, 0 * x, x * 0.5),
+}
+
+
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("f", OF_SQUARES.values(), ids=OF_SQUARES.keys())
+def test_squares_of_halves_do_not_overflow(f, how):
+    """Of numbers whose squares are above 65504 the results are those of floats, rounded."""
+    x = np.array([[60.0, -60.0, 900.0], [-500.0, 20.0, 700.0]])
+
+    def weighed(x):
+        out = f(x)
+        return np.sum(out * np.linspace(0.5, 1, np.size(out), dtype=out.dtype).reshape(np.shape(out)))
+
+    for g in (f, tape.grad(weighed)):
+        found, expected = how(g)(x.astype(np.float16)), g(x)
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found, expected, rtol=0.02, atol=2e-3)

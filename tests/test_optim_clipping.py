@@ -129,3 +129,15 @@ def test_settings():
     ]:
         with pytest.raises(errors.TapeError, match=match):
             act()
+
+
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+def test_complex_gradients(how):
+    """A complex number counts by its absolute value; it has no place between two limits."""
+    given = [np.array([3 + 4j], np.complex64), np.array([12.0])]
+    clipped, norm = how(lambda g: optim.clip_by_global_norm(g, 6.5))(given)
+    assert norm == 13 and clipped[0].dtype == np.complex64
+    np.testing.assert_allclose(clipped[0], [1.5 + 2j])
+    np.testing.assert_allclose(clipped[1], [6.0])
+    with pytest.raises(errors.DTypeError, match="complex numbers have no order"):
+        how(lambda g: optim.clip_by_value(g, 1.0))(given)

@@ -30,6 +30,8 @@ def clip_by_value(grads: Any, limit: float) -> Any:
     ------
     OptionError
         If ``limit`` is out of range.
+    DTypeError
+        If a gradient is complex.
 
     Examples
     --------
@@ -38,6 +40,10 @@ def clip_by_value(grads: Any, limit: float) -> Any:
     {'w': array([-1. ,  0.5])}
     """
     limit = _checks.setting("limit", limit)
+    if any(np.iscomplexobj(leaf) for leaf in tree.leaves(grads)):
+        raise errors.DTypeError(
+            "clip_by_value takes real gradients: complex numbers have no order. Use clip_by_global_norm"
+        )
     return tree.map(lambda g: np.clip(g, -limit, limit), grads)
 
 
@@ -47,7 +53,7 @@ def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
     Parameters
     ----------
     grads : tree of numpy.ndarray or Var
-        Floats of any shapes; dtypes are kept.
+        Floats or complex numbers of any shapes; dtypes are kept.
     max_norm : float
         Zero or positive.
 
@@ -83,16 +89,23 @@ def clip_by_global_norm(grads: Any, max_norm: float) -> tuple[Any, Any]:
     if not leaves:
         raise errors.TapeError("the tree of gradients is empty. Pass at least one array")
     wide = [
-        np.asarray(leaf, np.float64) if isinstance(leaf, float) else leaf.astype(np.float64)
+        np.asarray(leaf)
+        if type(leaf) in (float, complex)
+        else leaf.astype(np.complex128 if leaf.dtype.kind == "c" else np.float64)
         for leaf in leaves
     ]
-    total = sum(np.sum(leaf * leaf) for leaf in wide)
+    total = sum(np.sum(np.square(part)) for leaf in wide for part in _parts(leaf))
     is_some = total > 0  # the derivative is 0 where all gradients are, as that of `np.linalg.norm`
     norm = np.where(is_some, np.sqrt(np.where(is_some, total, 1.0)), total)[()]
     _check_finite(norm)
     is_above = norm > max_norm
     factor = np.where(is_above, max_norm / np.where(is_above, norm, 1.0), 1.0)
-    return tree.map(lambda g: g * factor.astype(g.dtype), grads), norm
+    return tree.map(lambda g: g * factor.astype(np.result_type(g)), grads), norm
+
+
+def _parts(leaf: Any) -> list[Any]:
+    """Return an array, or the real and imaginary part of one."""
+    return [np.real(leaf), np.imag(leaf)] if leaf.dtype.kind == "c" else [leaf]
 
 
 def _check_finite(norm: Any) -> None:

@@ -16,7 +16,7 @@ from tape.ops.elementwise.bodies import number
 from tape.ops.elementwise.elementary import relu
 from tape.ops.elementwise.selection import minimum
 from tape.ops.linalg.norms import norm
-from tape.ops.nn.losses import Reduction, check_fits, check_reduction, numbers, reals, reduced
+from tape.ops.nn.losses import Reduction, check_fits, check_reduction, in_single, numbers, reals, reduced
 from tape.ops.structure.indexing import getitem
 
 
@@ -69,7 +69,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         raise ShapeError(f"{name}: shapes {list(x1.shape)} and {list(x2.shape)} do not broadcast") from None
     if not shape:
         raise ShapeError(f"{name} takes vectors along the last axis, not scalars")
-    return norm(x1 - x2 + eps, ord=p, axis=-1, keepdims=bool(keepdim))
+    return in_single(lambda x, y: norm(x - y + eps, ord=p, axis=-1, keepdims=bool(keepdim)), x1, x2)
 
 
 @composed
@@ -108,7 +108,7 @@ def pdist(x: Any, p: float = 2.0) -> Any:
     if len(x.shape) != 2:
         raise ShapeError(f"pdist: x has shape {list(x.shape)}. It must be (N, D)")
     first, second = np.triu_indices(x.shape[0], 1)
-    return norm(getitem(x, first) - getitem(x, second), ord=p, axis=-1)
+    return in_single(lambda x: norm(getitem(x, first) - getitem(x, second), ord=p, axis=-1), x)
 
 
 @composed

@@ -6,6 +6,7 @@ The losses themselves are in `tape.ops.nn.classification`, `tape.ops.nn.regressi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,13 @@ def reduced(losses: Any, reduction: str) -> Any:
 def numbers(*operands: Any) -> list[Any]:
     """Return operands as arrays or Vars."""
     return [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in map(as_operand, operands)]
+
+
+def in_single(f: Callable[..., Any], *operands: Any) -> Any:
+    """Return the result of a function; of halves computed as floats, whose squares do not overflow."""
+    if np.result_type(*[x.dtype for x in operands]) != np.float16:
+        return f(*operands)
+    return astype(f(*[astype(x, np.float32) for x in operands]), np.float16)
 
 
 def reals(name: str, *operands: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from tape.errors import OptionError
@@ -20,8 +20,9 @@ def _lp(
     stride: Option | None, ceil_mode: bool,
 ) -> Any:  # fmt: skip
     p = number(f"{name}: norm_type", norm_type)
-    if not p > 0:
-        raise OptionError(f"{name}: norm_type={p} must be positive: it is the order of a norm")
+    if not 0 < p < inf:
+        largest = f" The largest of each window is max{name[2:]}" if p == inf else ""
+        raise OptionError(f"{name}: norm_type={p} must be positive and finite.{largest}")
     (x,) = reals(name, x)
     image_shape(name, x, rank)
     count = prod(per_axis(name, "kernel_size", kernel_size, rank, 1))
@@ -67,7 +68,7 @@ def lp_pool2d(
     Raises
     ------
     ShapeError, OptionError
-        Like `avg_pool2d`, or if ``norm_type`` is not positive.
+        Like `avg_pool2d`, or if ``norm_type`` is not positive and finite.
     DTypeError
         If x is complex.
 

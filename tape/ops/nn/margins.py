@@ -19,6 +19,7 @@ from tape.ops.linalg.norms import norm
 from tape.ops.nn.losses import (
     Reduction,
     check_reduction,
+    in_single,
     like_shaped,
     numbers_like_shaped,
     reals,
@@ -75,8 +76,12 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
         shape, x1, x2 = (1,), reshape(x1, (1,)), reshape(x2, (1,))
     place = checked_axis("cosine_similarity", shape, axis) - len(shape)
     x1, x2 = (_along(x, shape, place) for x in (x1, x2))
-    lengths = [maximum(norm(x, axis=place), eps) for x in (x1, x2)]
-    return sum_along(x1 * x2, axis=(place,), keepdims=False) / (lengths[0] * lengths[1])
+
+    def cosine(x1: Any, x2: Any) -> Any:
+        lengths = [maximum(norm(x, axis=place), eps) for x in (x1, x2)]
+        return sum_along(x1 * x2, axis=(place,), keepdims=False) / (lengths[0] * lengths[1])
+
+    return in_single(cosine, x1, x2)
 
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
@@ -305,7 +310,7 @@ def triplet_margin_loss(
         raise ShapeError(f"{name} takes vectors along the last axis, not scalars")
 
     def distance(x: Any, y: Any) -> Any:
-        return norm(x - y + eps, ord=p, axis=-1)
+        return in_single(lambda x, y: norm(x - y + eps, ord=p, axis=-1), x, y)
 
     away = distance(anchor, negative)
     if swap:

@@ -20,6 +20,7 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.inspect.costs import declare_cost, per_row
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
+from tape.ops.nn.losses import in_single
 from tape.ops.number_axes import axis_of
 from tape.ops.reduction.axes import count_along, operand_and_axis
 from tape.ops.reduction.primitives import mean_along
@@ -54,7 +55,8 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         return c, 1 / sqrt(mean(c * c) + eps)
 
     def computed(x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
-        return parts(x, lambda x: mean_along.forward(x, axis=axis, keepdims=True), np.sqrt, eps)
+        wide = x.astype(np.float32) if x.dtype == np.float16 else x  # whose squares do not overflow
+        return parts(wide, lambda x: mean_along.forward(x, axis=axis, keepdims=True), np.sqrt, eps)
 
     def lowered(b: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
         if not x.size:
@@ -71,7 +73,11 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         if not x.size:
             return np.zeros(x.shape, x.dtype)
         c, s = computed(x, axis, eps)
-        return c * s
+        return (c * s).astype(x.dtype) if x.dtype == np.float16 else c * s
+
+    def factor(x: Any, *, axis: Axes, eps: float) -> Any:
+        s = computed(x, axis, eps)[1]
+        return s.astype(x.dtype) if x.dtype == np.float16 else s
 
     def lower(b: Any, x: Any, axis: Axes, eps: float) -> Any:
         c, s = lowered(b, x, axis, eps)
@@ -88,7 +94,7 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
 
     op = Op(forward, name=name, vjp=[rule], jvp=[rule], batch=along_axes, lower=lower)
     scale = Op(
-        lambda x, *, axis, eps: computed(x, axis, eps)[1],
+        factor,
         name=f"{name}_scale",
         vjp=[
             lambda g, out, x, axis, eps: (
@@ -349,7 +355,7 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     if axis_of(x, axis) is None and axis is not None:  # a scalar, as a vector of one element
         return reshape(normalize(reshape(x, (1,)), p, 0, eps), ())
     x, axis = operand_and_axis("normalize", x, axis)
-    return x / maximum(vector_norm(x, ord=p, axis=axis, keepdims=True), eps)
+    return in_single(lambda x: x / maximum(vector_norm(x, ord=p, axis=axis, keepdims=True), eps), x)
 
 
 @composed

@@ -201,6 +201,29 @@ k1: Function = scipy_ufunc(
     "The modified Bessel function of the second kind of order 1.",
     lambda d, out, x: -(d * (k0(x) + out / x)),
 )
+
+
+_FAR = 1e3
+_TERMS = [1.0]
+for _k in range(1, 8):
+    _TERMS.append(_TERMS[-1] * ((2 * _k - 1) ** 2 - 4) / (8 * _k))
+
+
+def _slope_of_i1e(x: Any, out: Any) -> Any:
+    """Return the derivative of i1e; far out by its asymptotic series, where two large terms would cancel.
+
+    There it is ``sum(terms * u**k) * sqrt(u / (2 * pi))`` with ``u = 1 / x``, DLMF 10.40.1.
+    """
+    is_near = abs(x) < _FAR
+    near, u = where(is_near, x, 0.0), where(is_near, 0.0, 1 / abs(where(is_near, 1.0, x)))
+    series, slope = 0.0, 0.0
+    for term in reversed(_TERMS):
+        slope = slope * u + series
+        series = series * u + term
+    far = -abs(out) * u * (0.5 + u * slope / series)
+    return where(is_near, (i0e(near) + ive(2, near)) / 2 - sign(x) * out, far)
+
+
 i0e: Function = scipy_ufunc(
     "i0e",
     "``i0(x) * exp(-abs(x))``; at 0 the derivative is taken as 0.",
@@ -209,7 +232,7 @@ i0e: Function = scipy_ufunc(
 i1e: Function = scipy_ufunc(
     "i1e",
     "``i1(x) * exp(-abs(x))``.",
-    lambda d, out, x: d * ((i0e(x) + ive(2, x)) / 2 - sign(x) * out),
+    lambda d, out, x: d * _slope_of_i1e(x, out),
 )
 k0e: Function = scipy_ufunc(
     "k0e",
