@@ -211,8 +211,14 @@ def test_rising_factorials_bend_by_both_where_they_are_zero_and_left_of_it():
 
 @pytest.mark.parametrize(
     ("f", "x"),
-    [(ops.binom, x) for x in [(0.0, 1.0), (2.0, 4.0), (60.0, 90.0), (5.0, -3.0), (-2.5, -1.0), (3.3, 1.2)]]
-    + [(ops.beta, x) for x in [(-0.5, -0.5), (-2.5, -2.5), (-1.5, 0.5), (2.5, -3.5), (1.5, 2.5)]],
+    some(
+        [
+            (ops.binom, x)
+            for x in [(2.0, 4.0), (60.0, 90.0), (5.0, -3.0), (0.0, 1.0), (-2.5, -1.0), (3.3, 1.2)]
+        ]
+        + [(ops.beta, x) for x in [(-0.5, -0.5), (-2.5, -2.5), (-1.5, 0.5), (2.5, -3.5), (1.5, 2.5)]],
+        every=3,
+    ),
 )
 def test_binomial_coefficients_and_beta_bend_where_they_are_zero_as_elsewhere(f, x):
     """All derivatives of order 1 to 3 beside those of products of gamma functions, in high precision."""
@@ -345,7 +351,7 @@ def test_slopes_of_the_zeta_functions():
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-14)
 
 
-@pytest.mark.parametrize("x", [-2.5, -0.6, -0.4, -1e-2, -1e-6, -1e-10, 0.0, 1e-8, 0.5])
+@pytest.mark.parametrize("x", some([-1e-2, -2.5, -0.6, -0.4, -1e-6, -1e-10, 0.0, 1e-8, 0.5], every=3))
 def test_derivatives_of_zeta_have_all_digits_on_both_sides_of_zero(x):
     mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(40):
