@@ -136,7 +136,8 @@ def test_complex_gradients(how):
     """A complex number counts by its absolute value; it has no place between two limits."""
     given = [np.array([3 + 4j], np.complex64), np.array([12.0])]
     clipped, norm = how(lambda g: optim.clip_by_global_norm(g, 6.5))(given)
-    assert norm == 13 and clipped[0].dtype == np.complex64
+    assert norm == 13
+    assert clipped[0].dtype == np.complex64
     np.testing.assert_allclose(clipped[0], [1.5 + 2j])
     np.testing.assert_allclose(clipped[1], [6.0])
     with pytest.raises(errors.DTypeError, match="complex numbers have no order"):

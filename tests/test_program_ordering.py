@@ -636,3 +636,17 @@ def test_densities_of_single_numbers_are_doubles():
     compiled(x)
     assert compiled(x).dtype == f(x).dtype == np.float64
     np.testing.assert_allclose(compiled(x), f(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [np.argmax, np.argmin])
+@pytest.mark.parametrize("dtype", [bool, np.int32])
+def test_positions_of_the_largest_bool_and_integer_are_rows_of_a_program(function, dtype):
+    """Among equal ones it is the first; integers that float32 does not tell apart are told apart."""
+    for axis in (None, 0, -1):
+        compiled = tape.compile(lambda x, axis=axis: function(x, axis))
+        for x in (np.eye(3, 4), np.zeros((3, 4)), 2**30 + np.arange(12).reshape(3, 4) % 5):
+            x = x.astype(dtype)
+            for _ in range(2):
+                np.testing.assert_array_equal(compiled(x), function(x, axis))
+        (program,) = compiled.programs.values()
+        assert not program.explain().callbacks

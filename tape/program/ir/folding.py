@@ -96,6 +96,8 @@ def _scaled_sum(b: Builder, value: Value, axes: tuple[int, ...]) -> Value | None
 
 def position(b: Builder, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
     """Return the index of the largest or smallest element; ``kind`` is argmax or argmin."""
+    if value.dtype.kind in "biu" and value.dtype.itemsize <= 4:
+        value = b.value(value, np.result_type(value.dtype, np.float32))  # holds all of them exactly
     if axis is not None:
         return b.fold(kind, value, axis, keepdims)
     flat = b.fold(kind, b.reshape(value, (value.size,)), 0)
