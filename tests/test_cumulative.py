@@ -154,6 +154,18 @@ def test_evenly_spaced_positions_are_differentiated_one_by_one(edge_order):
     assert_close(gradient, difference_gradient(uneven, x, seed))
 
 
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_compiled_slopes_between_even_and_uneven_positions_are_those_of_numpy(edge_order):
+    """An infinity in the middle of three has no weight where they are even."""
+    compiled = tape.compile(lambda f, x: np.gradient(f, x, edge_order=edge_order))
+    finite, infinite = RNG.normal(size=5), np.array([1.0, np.inf, 2.0, 5.0, -np.inf])
+    for x in (np.arange(5.0), np.array([0.0, 1, 3, 4, 5]), 2 * np.arange(5.0), np.arange(5.0)):
+        for f in (finite, infinite, finite):
+            with np.errstate(invalid="ignore"):
+                assert_same(compiled(f, x), np.gradient(f, x, edge_order=edge_order))
+    assert len(compiled.programs) == 2
+
+
 BAD = {
     "cumsum axis": (lambda x: np.cumsum(x, axis=2), errors.ShapeError, "axis 2"),
     "cumsum axes": (lambda x: np.cumsum(x, axis=(0, 1)), errors.ShapeError, "one axis"),

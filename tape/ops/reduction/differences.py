@@ -238,9 +238,9 @@ def _distances(positions: Any) -> Any:
     if np.result_type(positions).kind in "iu":
         positions = astype(positions, np.float64)  # differences of unsigned ones would wrap
     steps = diff_along(positions, n=1, axis=0)
-    if isinstance(steps, Handle):  # even if they are equal now, each one has its own derivative
-        return steps
-    return steps[0] if (steps == steps[0]).all() else steps
+    if isinstance(steps, Handle) and not steps.trace.is_program:
+        return steps  # even if they are equal now, each one has its own derivative
+    return steps[0] if (steps == steps[0]).all() else steps  # in a program that is a guard
 
 
 def _weights(spacing: Any, edge_order: int, ndim: int, axis: int) -> tuple[Any, Any, Any]:
