@@ -72,7 +72,7 @@ class Chosen(Interceptor):
         if known is None:
             was_busy, self.is_busy = self.is_busy, True
             try:
-                moved = element_at(var, self._places, lanes=self._lanes)
+                moved = element_at(var, self._places, self._lanes)
             finally:
                 self.is_busy = was_busy
             known = self._seen[id(var.node)] = (var.node, moved)
@@ -157,38 +157,43 @@ def _holds(value: Any, lanes: Lanes) -> bool:
     return batch is not None
 
 
-def _at(
+def element_at(x: Any, places: Any, lanes: Lanes) -> Any:
+    """Return, in place of each element of a batch, the one at a given place; what is none, as it is."""
+    return _element_at(x, places, lanes=lanes) if _holds(x, lanes) else x
+
+
+def sum_at(g: Any, places: Any, lanes: Lanes) -> Any:
+    """Return, for each place, the sum of the elements that belong there: the transpose of `element_at`."""
+    whole = g if _holds(g, lanes) else g * lanes.batch(np.ones(lanes.size, np.result_type(g)))
+    return _sum_at(whole, places, lanes=lanes)
+
+
+def _batch_of_elements(
     op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
 ) -> Any:
+    """Take elements of this very batch; of another one, as of seeds, if that is below."""
     x, places = operands
     return op(x, places, **attrs) if _holds(x, attrs["lanes"]) else ops.take(x, places, axis=0)
 
 
-def _sum_at(
+def _batch_of_sums(
     op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
 ) -> Any:
     g, places = operands
     return op(g, places, **attrs) if _holds(g, attrs["lanes"]) else ops.add_at(np.zeros_like(g), g, places)
 
 
-def _pull(g: Any, out: Any, x: Any, places: Any, lanes: Lanes) -> list[Any]:
-    whole = g if _holds(g, lanes) else g * lanes.batch(np.ones(lanes.size, np.result_type(g)))
-    return [sum_at(whole, places, lanes=lanes), None]
-
-
-element_at: Op = Op(
-    lambda x, places, lanes: x,  # the same for all elements
-    vjp=_pull,
-    jvp=lambda tangents, out, x, places, lanes: element_at(tangents[0], places, lanes=lanes),
-    batch=_at,
+_element_at: Op = Op(
+    lambda x, places, lanes: x,  # a batch, whose rule does it
+    vjp=lambda g, out, x, places, lanes: [sum_at(g, places, lanes), None],
+    jvp=lambda tangents, out, x, places, lanes: element_at(tangents[0], places, lanes),
+    batch=_batch_of_elements,
     name="element_at",
-    doc="In place of each element of a batch the one at a given place.",
 )
-sum_at: Op = Op(
+_sum_at: Op = Op(
     lambda g, places, lanes: g,
-    vjp=lambda g, out, x, places, lanes: [element_at(g, places, lanes=lanes), None],
-    jvp=lambda tangents, out, x, places, lanes: sum_at(tangents[0], places, lanes=lanes),
-    batch=_sum_at,
+    vjp=lambda g, out, x, places, lanes: [element_at(g, places, lanes), None],
+    jvp=lambda tangents, out, x, places, lanes: sum_at(tangents[0], places, lanes),
+    batch=_batch_of_sums,
     name="sum_at",
-    doc="For each place the sum of the elements of a batch that belong there: the transpose of element_at.",
 )
