@@ -147,3 +147,55 @@ def test_a_batch_of_what_is_shared_alone(case):
     w = np.array([1.0, 2.0, 4.0])
     for x in (0.0, 0.5, 0.0):
         np.testing.assert_allclose(f(x, w), 7 * tape.grad(case)(x, K), rtol=1e-7)
+
+
+# ---- in the bodies of loops that close over an element of the batch -------------------------------------
+
+
+@tape.custom_vjp
+def threefold(s, x):
+    return s * x
+
+
+@threefold.defvjp
+def _threefold(g, out, s, x):
+    return 3 * g * x, 3 * g * s
+
+
+OF_A_STEP = {
+    "custom_vjp": threefold,
+    "checkpoint": tape.checkpoint(lambda s, x: s * x),
+    "fixed_point": lambda s, x: tape.fixed_point(lambda y: 0.3 * np.sin(y) + 0.1 * s * x, s),
+    "root": lambda s, x: tape.root(lambda y: y**3 + y - s * x, s),
+}
+LOOPS = {
+    "scan": lambda f, x: tape.scan(lambda s, _: (f(s, x), None), x, length=3)[0],
+    "scan of none": lambda f, x: tape.scan(lambda s, _: (f(s, x), None), x, length=0)[0],
+    "scan in stretches": lambda f, x: tape.scan(lambda s, _: (f(s, x), None), x, length=4, checkpoint=2)[0],
+    "while_loop": lambda f, x: tape.while_loop(lambda s: s[1] < 3, lambda s: (f(s[0], x), s[1] + 1), (x, 0))[0],
+    "fori_loop": lambda f, x: tape.fori_loop(0, 3, lambda i, s: f(s, x), x),
+    "map": lambda f, x: np.sum(tape.map(lambda e: f(e, x), np.stack([x, 2 * x])), axis=0),
+}  # fmt: skip
+DERIVED = {
+    "value": lambda f: f,
+    "grad": lambda f: tape.grad(lambda x: np.sum(f(x))),
+    "jacobian": tape.jacobian,
+}
+
+
+@grid(ids=str, times=2, step=[*OF_A_STEP], loop=[*LOOPS], how=[*DERIVED])
+def test_loops_around_them_that_close_over_the_batch(step, loop, how):
+    def f(x):
+        return LOOPS[loop](OF_A_STEP[step], x)
+
+    derived = DERIVED[how](f)
+    x = np.array([[1.0, 2.0], [-1.0, -2.0]])
+    expected = np.stack([derived(row) for row in x])
+    eager = tape.vmap(derived)
+    compiled = tape.compile(eager)
+    for g in (eager, compiled, compiled):
+        np.testing.assert_allclose(g(x), expected, rtol=1e-7, atol=1e-10)
+    if how == "grad":
+        outside = tape.compile(tape.grad(lambda x: np.sum(tape.vmap(f)(x))))
+        for _ in range(2):
+            np.testing.assert_allclose(outside(x), expected, rtol=1e-7, atol=1e-10)

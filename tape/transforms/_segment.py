@@ -289,7 +289,8 @@ class Segment:
     def forward(self, *operands: Any) -> Any:
         """Return the packed result for plain operands; that of the first run is kept."""
         first, self._first = self._first, None
-        if first is not None:
+        # In the body of a loop, which takes one element of a batch from outside, it may be that of the batch.
+        if first is not None and not any(isinstance(part, Handle) for part in unpack(first)):
             return first
         return self.run(*operands) if self.inlined is None else self.inlined.forward(*operands)
 
