@@ -464,3 +464,29 @@ def test_eigenvalues_and_vectors_lie_in_memory_as_in_numpy(a, stack):
     for one, expected in zip(found, [*np.linalg.eig(a), np.linalg.eigvals(a)], strict=True):
         assert (one.strides, one.dtype) == (expected.strides, expected.dtype)
         assert_same(one, expected)
+
+
+OF_A_VECTOR = {
+    "eigh": lambda a: np.linalg.eigh(a)[1],
+    "eigvalsh": np.linalg.eigvalsh,
+    "svd": lambda a: np.linalg.svd(a)[0],
+    "svdvals": lambda a: np.linalg.svd(a, compute_uv=False),
+    "qr": lambda a: np.linalg.qr(a)[0],
+    "pinv": np.linalg.pinv,
+    "stack": lambda a: np.linalg.eigh(np.stack([a, a + np.eye(3)]))[1],
+}
+
+
+@pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("name", OF_A_VECTOR)
+def test_derivatives_in_a_batch_are_those_of_each_matrix(name, how):
+    """A Jacobian is a batch of seeds in that of matrices; there are less matrices than seeds, or as many."""
+
+    def f(x):
+        return OF_A_VECTOR[name](np.diag(x) + 0.1 * np.outer(x, x))
+
+    rows = np.array([[0.3, 2.5, 4.1], [0.7, 2.2, 5.0], [1.2, 3.0, 4.5]])
+    for derived in (tape.jacobian(f), tape.hessian(lambda x: np.sum(f(x) ** 2 * np.arange(3)))):
+        for x in (rows[:2], rows):
+            expected = np.stack([derived(row) for row in x])
+            assert_close(how(tape.vmap(derived))(x), expected, 1e-9)

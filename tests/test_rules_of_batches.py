@@ -172,7 +172,9 @@ LOOPS = {
     "scan": lambda f, x: tape.scan(lambda s, _: (f(s, x), None), x, length=3)[0],
     "scan of none": lambda f, x: tape.scan(lambda s, _: (f(s, x), None), x, length=0)[0],
     "scan in stretches": lambda f, x: tape.scan(lambda s, _: (f(s, x), None), x, length=4, checkpoint=2)[0],
-    "while_loop": lambda f, x: tape.while_loop(lambda s: s[1] < 3, lambda s: (f(s[0], x), s[1] + 1), (x, 0))[0],
+    "while_loop": lambda f, x: tape.while_loop(lambda s: s[1] < 3, lambda s: (f(s[0], x), s[1] + 1), (x, 0))[
+        0
+    ],
     "fori_loop": lambda f, x: tape.fori_loop(0, 3, lambda i, s: f(s, x), x),
     "map": lambda f, x: np.sum(tape.map(lambda e: f(e, x), np.stack([x, 2 * x])), axis=0),
 }  # fmt: skip

@@ -167,11 +167,20 @@ def _lower_alike(b: Any, w: Any, moved: Any, by_column: bool) -> Any:
     return b.require(b.broadcast(equal, is_right.shape), is_right)
 
 
+def _batch_alike(
+    op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
+) -> Any:
+    """Run on stacks that may have more axes in one operand: seeds move, for which the values are the same."""
+    parts = [*zip(operands, (1, 2), is_batched, strict=True)]  # axes of values, and of what moves
+    rank = max(np.ndim(x) - count - inside for x, count, inside in parts)
+    return op(*(batch_rules.lift(x, inside, rank + count) for x, count, inside in parts), **attrs)
+
+
 alike = Op(
     _alike_forward,
     name="alike",
     lower=_lower_alike,
-    batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
+    batch=_batch_alike,
     data_dependent=False,
     explains_errors=False,
     doc="Whether values in the last axis are equal up to rounding; an error if their vectors matter.",
