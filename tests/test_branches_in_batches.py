@@ -82,3 +82,22 @@ def test_each_element_has_the_derivatives_that_it_has_alone(case, how):
         compiled = tape.compile(eager)
         for f in (eager, compiled, compiled):
             np.testing.assert_allclose(f(x), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES[:-1])
+def test_power_series_of_each_element(case):
+    def series(x):
+        return np.stack(tape.taylor(case, x, 0.5 + 0 * x, order=3))
+
+    expected = np.stack([series(row) for row in ROWS])
+    eager = tape.vmap(series)
+    for f in (eager, eager if case is loop else tape.compile(eager)):  # steps of series are not counted
+        np.testing.assert_allclose(f(ROWS), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("how", ["value", "jacobian"])
+@pytest.mark.parametrize("case", CASES[:-1])
+def test_there_may_be_no_elements(case, how):
+    derived = case if how == "value" else tape.jacobian(case)
+    for f in (tape.vmap(derived), tape.compile(tape.vmap(derived))):
+        assert f(np.zeros((0, 3))).shape == (0, *derived(ROWS[0]).shape)

@@ -121,7 +121,7 @@ class _Batched:
         """Run the body for all elements, or for those that go on: return its results, and which differ."""
         steps, size = self.steps, self.size
         given = list(inputs)
-        if is_active is not None:
+        if is_active is not None and size:
             places = ops.where(is_active, np.arange(size), ops.argmax(is_active))
             given = [
                 ops.take(x, places, axis=0) if each else x

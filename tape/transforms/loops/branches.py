@@ -118,6 +118,8 @@ def _of_batch(
                 f"{tree.describe(found_structure)}. Let them return the same structure"
             )
         leaves = [_either(name, is_chosen, *pair) for pair in zip(found, leaves, strict=True)]
+    if structure is None:  # of an empty batch
+        return branches[0][1](*operands)
     return tree.unflatten(structure, leaves)
 
 
