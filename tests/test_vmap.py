@@ -90,6 +90,24 @@ def test_gradients_of_a_batch_equal_those_of_the_examples(case):
     assert_same(found, tape.grad(loop, wrt[0])(*given_one), 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@by_operation(some(two_of_each(lightly(DIFFERENTIABLE)), every=5))
+def test_jacobians_of_a_batch_equal_those_of_the_examples(case):
+    """Their seeds are a batch in that of the examples, of another size."""
+    columns = [column[:2] for column in arguments(case)]
+    wrt = next((k for k, column in enumerate(columns) if column.dtype.kind == "f"), None)
+    if wrt is None or case.size > 30 or any(column.dtype.kind == "c" for column in columns):
+        return
+
+    def f(*args):
+        out = case.on(ops)(*args)
+        return np.real(out) + np.imag(out)
+
+    for mode in ("fwd", "rev"):
+        jacobian = tape.jacobian(f, wrt, mode=mode)
+        assert_same(tape.vmap(jacobian)(*columns), stacked(jacobian, *columns), 1e-9)
+
+
 # ---- in every transform ----------------------------------------------------------------------------
 
 
