@@ -64,29 +64,14 @@ def by_rules(results: Any, operands: Sequence[Any], vjp: Rule, jvp: Rule, name: 
 def batched_rules(vjp: Rule, jvp: Rule, is_batched: Sequence[bool], size: int) -> tuple[Rule, Rule]:
     """Return the rules of an operation for batches of some operands: they run on all elements at once."""
 
-    def lifted(lanes: Lanes, value: Any) -> Any:
-        """Return values along the first axis, or several results of such, as one."""
-        if value is None:
-            return None
-        if type(value) is Results:
-            return Results([lifted(lanes, part) for part in value])
-        return lanes.batch(value)
-
-    def lowered(lanes: Lanes, value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is Results:
-            return Results([lowered(lanes, part) for part in value])
-        return lanes.values(value)
-
     def of_elements(lanes: Lanes, operands: Sequence[Any]) -> list[Any]:
         pairs = zip(operands, is_batched, strict=True)
         return [lanes.batch(x) if inside else x for x, inside in pairs]
 
     def pulled(g: Any, out: Any, *operands: Any) -> list[Any]:
         with Lanes(size) as lanes:
-            parts = vjp(lifted(lanes, g), lifted(lanes, out), *of_elements(lanes, operands))
-            found = [lowered(lanes, part) for part in parts]
+            parts = vjp(_each(lanes.batch, g), _each(lanes.batch, out), *of_elements(lanes, operands))
+            found = [_each(lanes.values, part) for part in parts]
         # What all elements share gets the sum over them.
         return [
             part if part is None or inside else ops.sum(part, axis=0)
@@ -99,6 +84,13 @@ def batched_rules(vjp: Rule, jvp: Rule, is_batched: Sequence[bool], size: int) -
                 None if t is None else lanes.batch(t) if inside else t
                 for t, inside in zip(tangents, is_batched, strict=True)
             ]
-            return lowered(lanes, jvp(moved, lifted(lanes, out), *of_elements(lanes, operands)))
+            return _each(lanes.values, jvp(moved, _each(lanes.batch, out), *of_elements(lanes, operands)))
 
     return pulled, pushed
+
+
+def _each(f: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to a value, or to several results; None stays None."""
+    if type(value) is Results:
+        return Results([_each(f, part) for part in value])
+    return None if value is None else f(value)
