@@ -8,11 +8,14 @@ returns them as they are has the rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from tape import ops
+from tape.core.dispatch import recorder
 from tape.core.op import Op
 from tape.core.results import Results, unpack
+from tape.errors import ConversionError
 from tape.interpreters.batching import Lanes
 
 Rule = Callable[..., Any]
@@ -62,16 +65,31 @@ def by_rules(results: Any, operands: Sequence[Any], vjp: Rule, jvp: Rule, name: 
 
 
 def batched_rules(vjp: Rule, jvp: Rule, is_batched: Sequence[bool], size: int) -> tuple[Rule, Rule]:
-    """Return the rules of an operation for batches of some operands: they run on all elements at once."""
+    """Return the rules of an operation for batches of some of its operands.
 
-    def of_elements(lanes: Lanes, operands: Sequence[Any]) -> list[Any]:
-        pairs = zip(operands, is_batched, strict=True)
-        return [lanes.batch(x) if inside else x for x, inside in pairs]
+    They run on all elements at once; a rule that reads numbers in Python runs for each.
+    """
+
+    def run(rule: Rule, which: Sequence[bool], *given: Any) -> list[Any]:
+        """Return what a rule makes of arguments of which some are batches: batches, or None."""
+        program: Any = recorder()
+        guards, caught = (0, None) if program is None else (len(program.guards), program.caught)
+        pairs = [*zip(given, which, strict=True)]
+        try:
+            with Lanes(size) as lanes:
+                found = rule(*[_each(lanes.batch, x) if inside else x for x, inside in pairs])
+                return [_each(lanes.values, part) for part in found]
+        except ConversionError:
+            if not size:
+                raise
+            if program is not None:
+                del program.guards[guards:]
+                program.caught = caught
+        rows = [rule(*[_each(itemgetter(k), x) if inside else x for x, inside in pairs]) for k in range(size)]
+        return [None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True)]
 
     def pulled(g: Any, out: Any, *operands: Any) -> list[Any]:
-        with Lanes(size) as lanes:
-            parts = vjp(_each(lanes.batch, g), _each(lanes.batch, out), *of_elements(lanes, operands))
-            found = [_each(lanes.values, part) for part in parts]
+        found = run(vjp, [True, True, *is_batched], g, out, *operands)
         # What all elements share gets the sum over them.
         return [
             part if part is None or inside else ops.sum(part, axis=0)
@@ -79,14 +97,21 @@ def batched_rules(vjp: Rule, jvp: Rule, is_batched: Sequence[bool], size: int) -
         ]
 
     def pushed(tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
-        with Lanes(size) as lanes:
-            moved = [
-                None if t is None else lanes.batch(t) if inside else t
-                for t, inside in zip(tangents, is_batched, strict=True)
-            ]
-            return _each(lanes.values, jvp(moved, _each(lanes.batch, out), *of_elements(lanes, operands)))
+        count = len(tangents)
+
+        def rule(out: Any, *given: Any) -> list[Any]:
+            return [jvp(list(given[:count]), out, *given[count:])]
+
+        return run(rule, [True, *is_batched, *is_batched], out, *tangents, *operands)[0]
 
     return pulled, pushed
+
+
+def _stacked(column: Sequence[Any]) -> Any:
+    """Return what a rule has returned for each element along a new first axis."""
+    if type(column[0]) is not Results:
+        return ops.stack(column)
+    return Results([None if parts[0] is None else ops.stack(parts) for parts in zip(*column, strict=True)])
 
 
 def _each(f: Callable[[Any], Any], value: Any) -> Any:
