@@ -175,3 +175,29 @@ def test_bags_by_offsets_are_those_of_pytorch(mode, ends):
 @pytest.mark.parametrize("mode", ["mean", "sum", "max"])
 def test_bags_of_nothing_are_zeros(mode):
     np.testing.assert_array_equal(nn.embedding_bag(np.zeros((3, 0), int), TABLE, mode), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w: tape.nn.embedding(np.array([0, 2, 1]), w, padding_idx=1) ** 2,
+        lambda w: tape.nn.embedding(np.array([[0, 2], [1, 0]]), w) ** 2,
+        lambda w: tape.nn.embedding_bag(np.array([[0, 2, 1]]), w, padding_idx=1) ** 2,
+        lambda w: tape.nn.embedding_bag(np.array([0, 2, 1]), w, "sum", None, 1, np.array([0, 1])) ** 2,
+        lambda w: tape.nn.embedding_bag(np.array([[0, 2, 1]]), w, "max") ** 2,
+    ],
+    ids=["padded", "plain", "mean", "sum", "max"],
+)
+def test_tables_of_a_batch_read_at_the_same_rows(f, mode):
+    """In a batch of batches, and of seeds, each table is its own."""
+    tables = np.random.default_rng(0).normal(size=(2, 3, 4, 2))
+    for count in (1, 2, 3):
+        of_all = tape.jacobian(tape.vmap(f), mode=mode)
+        of_each = tape.jacobian(lambda w: np.stack([f(table) for table in w]), mode=mode)
+        expected = np.stack([of_each(w) for w in tables[:, :count]])
+        for g in (tape.vmap(of_all), tape.compile(tape.vmap(of_all))):
+            np.testing.assert_allclose(g(tables[:, :count]), expected, rtol=1e-9, atol=1e-12)
+    gradient = tape.grad(lambda w: np.sum(np.sin(f(w))))
+    expected = [[gradient(table) for table in row] for row in tables]
+    np.testing.assert_allclose(tape.vmap(tape.vmap(gradient))(tables), expected, rtol=1e-9, atol=1e-12)

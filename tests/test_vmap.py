@@ -607,3 +607,34 @@ def test_what_has_no_rule_for_batches_is_a_loop_of_the_program():
     compiled = tape.compile(tape.vmap(f))
     assert_same(compiled(np.abs(X)), stacked(f, np.abs(X)))
     assert "loops         1 instructions, 5 times" in compiled.explain()
+
+
+# ---- batches of batches of every operation ---------------------------------------------------------------
+
+
+def _column(args, k, outside, inside):
+    """Argument k for all elements of the batches that it differs in."""
+    rows = args if outside else args[:1]
+    found = np.stack([np.stack([one[k] for one in (row if inside else row[:1])]) for row in rows])
+    found = found if inside else found[:, 0]
+    return found if outside else found[0]
+
+
+@by_operation(some(two_of_each(lightly(CASES)), every=5))
+def test_batches_of_batches_of_every_operation(case):
+    """Of two sizes; each argument differs in one of them, in both, or in none."""
+    args = [[case.args(salt=2 * i + j) for j in range(3)] for i in range(2)]
+    f, count = case.on(ops), len(args[0][0])
+    if case.size > 30:
+        return
+    some_of_them = [set(range(count)), *([{k} for k in range(count)] if count > 1 else [])]
+    for outside in some_of_them[:3]:
+        for inside in some_of_them[:3]:
+            axes = [tuple(0 if k in batched else None for k in range(count)) for batched in (inside, outside)]
+            of_all = tape.vmap(tape.vmap(f, in_axes=axes[0]), in_axes=axes[1])
+            found = of_all(*[_column(args, k, k in outside, k in inside) for k in range(count)])
+
+            def one(i, j, outside=outside, inside=inside):
+                return f(*[args[i if k in outside else 0][j if k in inside else 0][k] for k in range(count)])
+
+            assert_close(found, np.stack([np.stack([one(i, j) for j in range(3)]) for i in range(2)]), 1e-9)

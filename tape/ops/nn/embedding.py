@@ -19,7 +19,7 @@ from tape.ops.ordering.sorting import searchsorted
 from tape.ops.reduction.reductions import max as largest
 from tape.ops.reduction.reductions import sum as total
 from tape.ops.structure.indexing import HOLE, scatter, scattered
-from tape.ops.structure.shape import astype, expand_dims
+from tape.ops.structure.shape import astype, expand_dims, reshape
 
 # ---- the operations ----------------------------------------------------------------------------------
 
@@ -50,7 +50,10 @@ _rows = Op(
 
 def _unpadded(d: Any, index: Any, padding: int | None) -> Any:
     """Return rows with zeros where the row for padding was read."""
-    return d if padding is None else where(expand_dims(index != padding, -1), d, 0)
+    if padding is None:
+        return d
+    is_read = index != padding
+    return where(reshape(is_read, (*is_read.shape, *(1,) * (d.ndim - is_read.ndim))), d, 0)
 
 
 def _vjp(g: Any, out: Any, weight: Any, index: Any, padding: int | None) -> Any:
@@ -65,7 +68,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     weight, index = operands
     if is_batched[0] and not is_batched[1]:
         moved = op(np.moveaxis(weight, 0, 1), index, **attrs)
-        return np.moveaxis(moved, -2, 0)
+        return np.moveaxis(moved, np.ndim(index), 0)  # behind it there may be axes of other batches
     return NotImplemented if is_batched[0] else op(weight, index, **attrs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
-from tape.core.batch_rules import along_axes, inner_axes
+from tape.core.batch_rules import along_axes, inner_axes, lift
 from tape.core.linear import broadcast_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -185,7 +185,9 @@ def _lower_weighted_shift(b: Any, a: Any, weights: Any, axis: Reduced | None) ->
 
 
 def _batch_weighted_shift(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return op(*operands, axis=inner_axes(attrs["axis"], operands[0].ndim - is_batched[0]))
+    ndim = max(np.ndim(x) - inside for x, inside in zip(operands, is_batched, strict=True))
+    lifted = (lift(x, inside, ndim) for x, inside in zip(operands, is_batched, strict=True))
+    return op(*lifted, axis=inner_axes(attrs["axis"], ndim))
 
 
 _weighted_shift_op = Op(  # constant: its derivative cancels
