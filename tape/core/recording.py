@@ -112,13 +112,6 @@ class Recording(Nested):
             value = admit(self, value, is_param=True)
         return self._param(value, name)
 
-    def param_again(self, value: Any) -> Var:
-        """Add a param for an operand of code that runs again: a Python number widens no dtypes again."""
-        if not (isinstance(value, Handle) and value.is_traced and isinstance(value.node.value, Weak)):
-            return self.param(value)
-        self.nest_in(value.trace)
-        return self._param(value.again(), None)
-
     def _param(self, value: Any, name: str | None) -> Var:
         param = self.push(Leaf(value, True, name))
         self._params.append(param.id)
@@ -207,3 +200,11 @@ class Recording(Nested):
         if self.taken is None:
             self.taken = Taken()
         self.taken.add(how, len(self.nodes), is_active)
+
+
+def param_again(trace: Recording, value: Any) -> Var:
+    """Add a param for an operand of code that runs again: a Python number widens no dtypes again."""
+    if not (isinstance(value, Handle) and value.is_traced and isinstance(value.node.value, Weak)):
+        return trace.param(value)
+    trace.nest_in(value.trace)
+    return trace._param(value.again(), None)

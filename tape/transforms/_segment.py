@@ -21,6 +21,7 @@ from tape.core.nesting import batch_below, batches_of, traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
+from tape.core.recording import param_again
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
@@ -356,7 +357,7 @@ def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tup
     """Run on a new trace; return it, a param for each float operand (None for others), and the result."""
     with Trace(name, strict=True) as trace:
         operands = [resolve(operand) for operand in operands]
-        params = [trace.param_again(operand) if is_float(operand) else None for operand in operands]
+        params = [param_again(trace, operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else snapshot(p) for o, p in zip(operands, params, strict=True)))
     if OPEN and recorder() is not None and trace.is_plain and _is_on(trace, out):
         out = merge(trace, out)

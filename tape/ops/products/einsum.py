@@ -204,8 +204,8 @@ def _lower(
             total = _multiplied(b, total, other, set(result).union(*(labels for _, labels in later)))
         terms = [*rest, total]
     ((x, labels),) = (_summed(b, term, result) for term in terms)
-    is_sum = not optimize if len(inputs) > 1 else not set(inputs[0]) <= set(result)
-    if is_sum and x.dtype.kind in "fc":
+    is_sum = bool(set().union(*inputs) - set(result))
+    if is_sum and x.dtype.kind in "fc" and not (optimize and len(inputs) > 1):
         x = x + b.literal(0, x.dtype)  # NumPy adds to zeros, in which -0.0 becomes 0.0
     ordered = _arranged(b, (x, labels), [label for label in result if label in labels])
     return b.reshape(ordered, tuple(lengths[label] for label in result))

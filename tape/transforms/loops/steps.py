@@ -16,6 +16,7 @@ import numpy as np
 
 from tape import ops
 from tape.core.node import Handle
+from tape.core.recording import param_again
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.core.trace import Trace
@@ -146,7 +147,7 @@ def differentiated(
     leaves = [trace.leaf(example) for example in body.examples()]
     with Trace(trace.name) as inner:
         pairs = zip(leaves, is_moving, strict=True)
-        params = [inner.param_again(leaf) if moves else None for leaf, moves in pairs]
+        params = [param_again(inner, leaf) if moves else None for leaf, moves in pairs]
         outputs = body.run([leaf if p is None else p.again() for leaf, p in zip(leaves, params, strict=True)])
     return leaves, inner, params, outputs
 
@@ -155,7 +156,7 @@ def recorded(operands: Sequence[Any], is_moving: Sequence[bool], steps: Steps) -
     """Record all steps on a trace, with a param for each operand that moves."""
     with Trace("a loop") as trace:
         pairs = zip(operands, is_moving, strict=True)
-        params = [trace.param_again(x) if moves else None for x, moves in pairs]
+        params = [param_again(trace, x) if moves else None for x, moves in pairs]
         given = [x if p is None else p.again() for x, p in zip(operands, params, strict=True)]
         return trace, params, steps.run(given)
 
