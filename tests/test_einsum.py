@@ -108,7 +108,7 @@ def test_a_plain_contraction_is_one_matrix_product_in_a_program():
     assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).ir) == {"matmul_add": 1}
 
 
-@pytest.mark.parametrize("subscripts", ["ij->i", "ij->", "i,i->i", "ij,j->i", "ij,jk->ik", "ij,jk,k->i"])
+@pytest.mark.parametrize("subscripts", ["ij->i", "ij->", "i,i->", "ij,j->i", "ij,jk->ik", "ij,jk,k->i"])
 def test_sums_of_negative_zeros_are_zero_as_in_numpy(subscripts):
     """NumPy adds what it multiplies to an array of zeros."""
     inputs = subscripts.partition("->")[0].split(",")
