@@ -49,9 +49,10 @@ def traced(value: Any) -> Any:
 
 
 def identity(value: Any) -> Any:
-    """What all handles to the same value have in common, as a key: of arrays, the array itself.
+    """Return a key that is the same for all handles to a value: by the id of the node, or of an array.
 
-    It is the node, but of a batch of Vars, of which every handle has a leaf of its own, that of the Vars.
+    A batch of Vars has a node for each handle, so that it is known by its lanes and the key of these Vars.
+    The key is good for as long as someone holds one of the handles.
     """
     if not isinstance(value, Handle):
         return id(value)

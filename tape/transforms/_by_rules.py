@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from tape import ops
 from tape.core.dispatch import recorder
 from tape.core.op import Op
@@ -44,11 +46,10 @@ def by_rules(results: Any, operands: Sequence[Any], vjp: Rule, jvp: Rule, name: 
     def batch(
         op: Op, given: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
     ) -> Any:
-        with Lanes(size) as lanes:  # all of the results, whether they depend on what is batched or not
-            values = [
-                x if inside else lanes.values(x)
-                for x, inside in zip(given[:count], is_batched[:count], strict=True)
-            ]
+        values = [  # all of the results, whether they depend on what is batched or not
+            x if inside else ops.broadcast_to(x, (size, *np.shape(x)))
+            for x, inside in zip(given[:count], is_batched[:count], strict=True)
+        ]
         rules = batched_rules(vjp, jvp, is_batched[count:], size)
         return by_rules(own(values), given[count:], *rules, name)
 
@@ -73,7 +74,7 @@ def batched_rules(vjp: Rule, jvp: Rule, is_batched: Sequence[bool], size: int) -
     def run(rule: Rule, which: Sequence[bool], *given: Any) -> list[Any]:
         """Return what a rule makes of arguments of which some are batches: batches, or None."""
         program: Any = recorder()
-        guards, caught = (0, None) if program is None else (len(program.guards), program.caught)
+        roll_back = None if program is None else program.savepoint()
         pairs = [*zip(given, which, strict=True)]
         try:
             with Lanes(size) as lanes:
@@ -82,9 +83,8 @@ def batched_rules(vjp: Rule, jvp: Rule, is_batched: Sequence[bool], size: int) -
         except ConversionError:
             if not size:
                 raise
-            if program is not None:
-                del program.guards[guards:]
-                program.caught = caught
+            if roll_back is not None:
+                roll_back()
         rows = [rule(*[_each(itemgetter(k), x) if inside else x for x, inside in pairs]) for k in range(size)]
         return [None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True)]
 

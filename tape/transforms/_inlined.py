@@ -175,7 +175,7 @@ def inlined(
     name : str
         Of the segment, in messages.
     """
-    guards, caught = len(program.guards), program.caught
+    roll_back = program.savepoint()
     region = _IntoBody()
 
     def unwritten(values: list[Any]) -> Any:
@@ -202,8 +202,7 @@ def inlined(
     except Full:
         raise
     except Exception as error:  # whatever it is, the code raises it again if it is its own
-        del program.guards[guards:]
-        program.caught = caught
+        roll_back()
         why = error.why if isinstance(error, Unrolled) else error
         program.notes.append(f"{name} runs in Python: {why}")
         return None

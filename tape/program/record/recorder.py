@@ -216,6 +216,16 @@ class Recorder(Trace):
             self.caught = error
             raise
 
+    def savepoint(self) -> Callable[[], None]:
+        """Return a function that forgets what has been guarded, or caught, since this call."""
+        guards, caught = len(self.guards), self.caught
+
+        def roll_back() -> None:
+            del self.guards[guards:]
+            self.caught = caught
+
+        return roll_back
+
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
         """Return the number in a Var of shape (), which becomes a guard."""
         outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)

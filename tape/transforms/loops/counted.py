@@ -52,15 +52,14 @@ def rows_of(body: Callable[[Any, Any], Any], state: Any, steps: int) -> Any:
         return after, None
 
     numbers = np.arange(steps)
-    guards, caught = len(program.guards), program.caught
+    roll_back = program.savepoint()
     try:
         found = Scan(step, state, numbers, None, False).recorded()
         is_exact = found is not None and _counts_as_python(found, len(leaves))
     except Exception:  # whatever it is, the code raises it again if it is its own
         is_exact = False
     if not is_exact:
-        del program.guards[guards:]
-        program.caught = caught
+        roll_back()
         program.notes.append("checkpoint_loop runs in Python: its body reads numbers, or computes with ints")
         return None
     return scan(step, state, numbers, checkpoint="sqrt")[0]
