@@ -112,6 +112,18 @@ def test_expm_of_what_is_not_finite_has_a_derivative_that_is_not():
         assert np.isnan(tape.grad(lambda x: np.sum(la.expm(x)))(np.full((2, 2), np.nan))).all()
 
 
+def test_expm_whose_powers_overflow_has_no_derivative_of_zero():
+    """SciPy returns zeros for the derivative, and NaN for the exponential."""
+    a = np.array([[1e300, 2.0, 1e-200], [1e300, 2.0, -1.0], [1e300, -1.0, -0.5]])
+    gradient = tape.grad(lambda s: np.sum(la.expm(s * a)))
+    with np.errstate(all="ignore"):
+        assert np.isnan(la.expm(-a)).all()
+        assert np.isnan(gradient(-1.0))
+        compiled = tape.compile(gradient)
+        assert np.isnan([compiled(s) for s in (-1.0, -0.5, -1.0)]).all()
+
+
+
 def test_a_cholesky_factor_is_what_solves():
     a, b = symmetric([1.0, 2.0, 3.0]), draw((3,))
     for lower in (False, True):

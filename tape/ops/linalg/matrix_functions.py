@@ -88,6 +88,10 @@ def matrix_power(a: Any, n: int) -> Any:
 # ---- the exponential -----------------------------------------------------------------------------
 
 
+_LARGEST = 1e20
+"""Elements up to this have powers up to the tenth; exponentials overflow, or vanish, long before."""
+
+
 def _expm_forward(a: Any) -> Any:
     from scipy.linalg import expm  # imported late: it takes as long as all the rest
 
@@ -98,10 +102,10 @@ def _along(a: Any, e: Any) -> Any:
     """Return the derivative along ``e``: a block of the exponential of ``[[a, e], [0, a]]`` (Van Loan 1978).
 
     Plain matrices take a third of that (Al-Mohy and Higham 2009), unless they are not finite, which SciPy
-    refuses.
+    refuses, or their powers overflow, of which it returns zeros.
     """
     is_plain = type(a) is type(e) is np.ndarray and a.ndim == 2 and a.size
-    if is_plain and np.isfinite(a).all() and np.isfinite(e).all():
+    if is_plain and np.abs(a).max() < _LARGEST and np.isfinite(e).all():
         from scipy.linalg import expm_frechet
 
         return expm_frechet(a, e, compute_expm=False)
