@@ -298,3 +298,25 @@ def test_reductions_of_a_batch_are_over_the_axes_of_each(name, options):
         with Lanes(4) as lanes:
             found = lanes.values(slopes(lanes.batch(x)))
         assert_close(found, np.stack([slopes(one) for one in x]), 1e-12)
+
+
+# ---- shapes and shifts that differ within a batch --------------------------------------------------
+
+ROLLED = [((5,), 0), ((3, 4), 1), ((3, 4), -2), ((3, 4), None), ((0, 2), 0)]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), ROLLED)
+def test_rolling_each_element_by_a_number_of_its_own(shape, axis, compiled):
+    rng = np.random.default_rng(4)
+    roll = tape.vmap(lambda x, shift: np.roll(x, shift, axis) * x)
+    function = tape.compile(roll) if compiled else roll
+    for _ in range(3):
+        x, shifts = rng.normal(size=(6, *shape)), rng.integers(-9, 9, 6)
+        expected = [np.roll(a, s, axis) * a for a, s in zip(x, shifts, strict=True)]
+        np.testing.assert_array_equal(function(x, shifts), expected)
+
+
+def test_masks_that_select_other_numbers_of_elements_are_named():
+    with pytest.raises(errors.ShapeError, match=r"getitem returns .*\(2,\), \(1,\).*np.where"):
+        tape.vmap(lambda x: np.sum(x[x > 0]))(np.array([[1.0, 2.0], [-1.0, 2.0]]))

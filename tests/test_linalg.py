@@ -123,7 +123,6 @@ def test_expm_whose_powers_overflow_has_no_derivative_of_zero():
         assert np.isnan([compiled(s) for s in (-1.0, -0.5, -1.0)]).all()
 
 
-
 def test_a_cholesky_factor_is_what_solves():
     a, b = symmetric([1.0, 2.0, 3.0]), draw((3,))
     for lower in (False, True):

@@ -129,8 +129,20 @@ class Lanes(Interpreter):
         if recorder() is not None:
             return INTERNAL["each"](op.name, one, values)  # a loop of the program
         found = [unpack(one([x[i] for x in values])) for i in range(self.size)]
-        columns = [ops.stack(column) for column in zip(*found, strict=True)]
+        columns = [_stacked(op, column) for column in zip(*found, strict=True)]
         return columns[0] if len(columns) == 1 else Results(columns)
+
+
+def _stacked(op: Any, results: Sequence[Any]) -> Any:
+    """Join what an operation has returned for each element."""
+    shapes = list(dict.fromkeys(map(np.shape, results)))
+    if len(shapes) > 1:
+        found = ", ".join(map(str, shapes[:4])) + ", ..." * (len(shapes) > 4)
+        raise errors.ShapeError(
+            f"{op.name} returns arrays of other shapes for other elements of the batch: {found}. All must be "
+            "of one shape: np.where(mask, x, 0.0) has that, unlike x[mask], and so have reductions with where="
+        )
+    return ops.stack(results)
 
 
 def _of_none(op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]) -> Any:

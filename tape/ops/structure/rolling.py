@@ -11,6 +11,7 @@ from tape import errors
 from tape.core import pattern_rules
 from tape.core.batch_rules import along_axes
 from tape.core.failures import NUMPY_ERRORS
+from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.specialise import specialised
@@ -20,6 +21,7 @@ from tape.inspect.costs import declare_cost, free
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of, swapaxes
 from tape.ops.structure.indexing import getitem
+from tape.ops.structure.taking import take
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 
@@ -191,6 +193,8 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     """
     a = as_operand(a)
     places = axes_of("roll", a, axis, allow_duplicate=True) if axis is not None else 0
+    if isinstance(shift, Handle) and shift.dtype.kind in "iu" and not shift.shape and np.size(places) == 1:
+        return _by_value(a, shift, None if axis is None else places[0])
     try:
         pairs = np.broadcast(shift, places)
     except NUMPY_ERRORS as error:
@@ -204,3 +208,11 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     if axis is not None:
         return _roll(a, shift=shifts, axis=along)
     return np.reshape(_roll(np.reshape(a, -1), shift=shifts, axis=along), np.shape(a))
+
+
+def _by_value(a: Any, shift: Any, axis: int | None) -> Any:
+    """Roll by a number that programs do not know beforehand, or that each element of a batch has for itself."""
+    if axis is None:
+        return np.reshape(_by_value(np.reshape(a, -1), shift, 0), np.shape(a))
+    length = np.shape(a)[axis]
+    return take(a, np.mod(np.arange(length) - shift, max(length, 1)), axis=axis)
