@@ -140,7 +140,7 @@ def _stacked(op: Any, results: Sequence[Any]) -> Any:
         found = ", ".join(map(str, shapes[:4])) + ", ..." * (len(shapes) > 4)
         raise errors.ShapeError(
             f"{op.name} returns arrays of other shapes for other elements of the batch: {found}. All must be "
-            "of one shape: np.where(mask, x, 0.0) has that, unlike x[mask], and so have reductions with where="
+            "of one shape: np.where(mask, x, 0.0) keeps it, unlike x[mask], and so do reductions with where="
         )
     return ops.stack(results)
 

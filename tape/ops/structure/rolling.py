@@ -192,9 +192,12 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     array([3., 4., 0., 1., 2.])
     """
     a = as_operand(a)
-    places = axes_of("roll", a, axis, allow_duplicate=True) if axis is not None else 0
-    if isinstance(shift, Handle) and shift.dtype.kind in "iu" and not shift.shape and np.size(places) == 1:
-        return _by_value(a, shift, None if axis is None else places[0])
+    if axis is None:
+        return np.reshape(roll(np.reshape(a, -1), shift, 0), np.shape(a))
+    places = axes_of("roll", a, axis, allow_duplicate=True)
+    if isinstance(shift, Handle) and not np.ndim(shift) and np.result_type(shift).kind in "iu":
+        if len(places) == 1:
+            return _by_value(a, shift, places[0])
     try:
         pairs = np.broadcast(shift, places)
     except NUMPY_ERRORS as error:
@@ -205,14 +208,10 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
         )
     steps = list(pairs)
     shifts, along = (tuple([int(step[k]) for step in steps]) for k in (0, 1))
-    if axis is not None:
-        return _roll(a, shift=shifts, axis=along)
-    return np.reshape(_roll(np.reshape(a, -1), shift=shifts, axis=along), np.shape(a))
+    return _roll(a, shift=shifts, axis=along)
 
 
-def _by_value(a: Any, shift: Any, axis: int | None) -> Any:
-    """Roll by a number that programs do not know beforehand, or that each element of a batch has for itself."""
-    if axis is None:
-        return np.reshape(_by_value(np.reshape(a, -1), shift, 0), np.shape(a))
+def _by_value(a: Any, shift: Any, axis: int) -> Any:
+    """Roll by a number that a program reads when it runs, and that may differ within a batch."""
     length = np.shape(a)[axis]
     return take(a, np.mod(np.arange(length) - shift, max(length, 1)), axis=axis)
