@@ -195,9 +195,9 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     if axis is None:
         return np.reshape(roll(np.reshape(a, -1), shift, 0), np.shape(a))
     places = axes_of("roll", a, axis, allow_duplicate=True)
-    if isinstance(shift, Handle) and not np.ndim(shift) and np.result_type(shift).kind in "iu":
-        if len(places) == 1:
-            return _by_value(a, shift, places[0])
+    is_value = isinstance(shift, Handle) and not np.ndim(shift) and np.result_type(shift).kind in "iu"
+    if is_value and len(places) == 1:
+        return _by_value(a, shift, places[0])
     try:
         pairs = np.broadcast(shift, places)
     except NUMPY_ERRORS as error:
