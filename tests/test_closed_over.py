@@ -1,12 +1,13 @@
 """Arrays that compiled functions close over, changed in place: whatever tape makes of them is made anew."""
 
+import warnings
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 import tape
-from tape import ops, tree
+from tape import errors, ops, tree
 from tape.core.node import Leaf
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
 from tape.program.record.recording import record
@@ -135,6 +136,113 @@ def test_arrays_written_while_recording_are_refused():
 
     with pytest.raises(tape.errors.InPlaceError):
         tape.compile(f)(X)
+
+
+def written_by_item(work, k):
+    def f(x, way):
+        work[:] = 0.0
+        if way:
+            work[1] = 5.0
+        return x + work
+
+    return f
+
+
+def written_by_another_name(work, k):
+    def f(x, way):
+        held = work
+        held[...] = 1.0 + way
+        return x * work
+
+    return f
+
+
+def counted(work, k):
+    def f(x, way):
+        nonlocal work
+        work += 1.0
+        return x * work
+
+    return f
+
+
+def filled(work, k):
+    def f(x, way):
+        work.fill(2.0 + way)
+        return x * work
+
+    return f
+
+
+def written_as_an_output(work, k):
+    def f(x, way):
+        np.add(k, way, out=work)
+        return x * work
+
+    return f
+
+
+def written_by_default(work, k):
+    def f(x, way, work=work):
+        work += k
+        return x * work
+
+    return f
+
+
+def written_in_a_tuple(work, k):
+    held = (work, k)
+
+    def f(x, way):
+        np.copyto(held[0], held[1] + way)
+        return x * held[0]
+
+    return f
+
+
+def sorted_in_place(work, k):
+    def f(x, way):
+        work.sort()
+        return x * work
+
+    return f
+
+
+WRITERS = [
+    written_by_item, written_by_another_name, counted, filled, written_as_an_output, written_by_default,
+    written_in_a_tuple, sorted_in_place,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.__name__)
+def test_arrays_that_the_function_writes_to_are_those_of_the_call(writer, shared):
+    """Also where another function writes to the same array between calls."""
+    (one, other), k = (np.array([3.0, 1.0]), np.array([3.0, 1.0])), np.array([1.0, 2.0])
+    plain, compiled = writer(one, k), tape.compile(writer(other, k))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for way in (0, 0, 1, 0, 1, 1, 0, 0, 1):
+            np.testing.assert_array_equal(compiled(X, way), plain(X, way))
+            np.testing.assert_array_equal(one, other)
+            if shared:
+                one[...] = other[...] = [7.0, -way]
+
+
+def test_arrays_that_are_only_written_to_are_no_reason_to_run_as_plain_python():
+    log, table, ready = np.zeros(3), np.zeros(2), []
+
+    def f(x):
+        if not ready:
+            np.copyto(table, [1.0, 2.0])
+            ready.append(True)
+        log[0] = 3.0
+        return x * table
+
+    compiled = tape.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(X), X * [1.0, 2.0])
+    assert len(compiled.programs) == 1
 
 
 def test_what_is_made_inside_is_a_constant():

@@ -2,8 +2,11 @@
 
 import argparse
 import functools
+import operator
 import sys
+import threading
 import types
+from array import array
 from collections import ChainMap, OrderedDict, UserDict, deque
 from dataclasses import dataclass
 
@@ -187,12 +190,84 @@ def function_by_type():
     return lambda x: module.scaled(x), lambda: setattr(module, "K", 5.0)
 
 
+def attribute_of_a_thread():
+    held = threading.local()
+    held.k = 1.0
+    return lambda x: x * held.k, lambda: setattr(held, "k", 5.0)
+
+
+def attribute_over_one_that_is_computed():
+    class Settings:
+        def __init__(self):
+            self.__dict__["known"] = {"a": 1.0}
+
+        def __getattr__(self, name):
+            return self.known[name]
+
+    held = Settings()
+    return lambda x: x * held.a, lambda: setattr(held, "a", 5.0)
+
+
+def attribute_in_a_partial_method():
+    class Scaled:
+        k = 1.0
+
+        def by(self, x, factor):
+            return x * factor * self.k
+
+        twice = functools.partialmethod(by, factor=2.0)
+
+    held = Scaled()
+    return lambda x: held.twice(x), lambda: setattr(held, "k", 5.0)
+
+
+def attribute_by_attrgetter():
+    held = types.SimpleNamespace(k=1.0)
+    return lambda x: x * operator.attrgetter("k")(held), lambda: setattr(held, "k", 5.0)
+
+
+def attribute_by_an_attrgetter_of_before():
+    held, get = types.SimpleNamespace(part=types.SimpleNamespace(k=1.0)), operator.attrgetter("part.k")
+    return lambda x: x * get(held), lambda: setattr(held.part, "k", 5.0)
+
+
+def attribute_by_its_dict():
+    held = types.SimpleNamespace(k=1.0)
+    return lambda x: x * held.__dict__["k"] * vars(held)["k"], lambda: setattr(held, "k", 5.0)
+
+
+def item_of_an_array_of_python():
+    held = array("d", [1.0])
+    return lambda x: x * held[0], lambda: held.__setitem__(0, 5.0)
+
+
+def item_of_bytes():
+    held = bytearray([1])
+    return lambda x: x * held[0], lambda: held.__setitem__(0, 5)
+
+
+def item_of_an_array_of_objects():
+    held = np.array([[1.0, 2.0]], object)
+    return lambda x: x * held[0, 1], lambda: held.__setitem__((0, 1), 5.0)
+
+
+def function_for_a_type_registered_later():
+    @functools.singledispatch
+    def factor(kind):
+        return 1.0
+
+    return lambda x: x * factor("a"), lambda: factor.register(str, lambda kind: 5.0)
+
+
 WAYS = [
     keyword_default, function_by_keyword_default, library_instance, object_in_a_library_instance,
     order_of_a_dict, order_of_an_ordered_dict, imported_name, imported_module, folder_without_a_file,
     pattern_of_a_class, pattern_by_position, attribute_by_getattr, missing_attribute_by_getattr,
     missing_attribute_by_hasattr, missing_attribute_that_is_caught, item_of_a_deque, item_of_a_user_dict,
-    item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type,
+    item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type, attribute_of_a_thread,
+    attribute_over_one_that_is_computed, attribute_in_a_partial_method, attribute_by_attrgetter,
+    attribute_by_an_attrgetter_of_before, attribute_by_its_dict, item_of_an_array_of_python, item_of_bytes,
+    item_of_an_array_of_objects, function_for_a_type_registered_later,
 ]  # fmt: skip
 
 
@@ -211,3 +286,20 @@ def test_whatever_way_a_value_is_reached_it_is_that_of_the_call(way):
         np.testing.assert_array_equal(compiled(X), after)
         np.testing.assert_array_equal(slope(X), tape.grad(lambda x: np.sum(f(x)))(X))
     assert compiled.programs  # and it is no plain Python
+
+
+def test_each_thread_has_attributes_of_its_own():
+    held = threading.local()
+    held.k, found = 1.0, []
+    compiled = tape.compile(lambda x: x * held.k)
+
+    def another():
+        held.k = 5.0
+        found.extend([compiled(1.0), compiled(1.0)])
+
+    assert [compiled(1.0), compiled(1.0)] == [1.0, 1.0]
+    thread = threading.Thread(target=another)
+    thread.start()
+    thread.join()
+    assert found == [5.0, 5.0]
+    assert compiled(1.0) == 1.0

@@ -17,8 +17,9 @@ from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
 from tape.inspect.words import counted
 from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
+from tape.program.calls.arrays import Arrays
 from tape.program.calls.calling import unshared
-from tape.program.calls.names import Bindings
+from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing, check_returned
 from tape.program.growth import Growth
@@ -207,6 +208,7 @@ class Compiled:
         self._kinds = Kinds(self._name, donate, max_paths, self._growth)
         self._latest: Specialisation | None = None
         self._has_run = False  # as plain Python, while there was no machine code
+        self._writes = False  # to arrays that it closes over
         self._drawing: Drawing | None = None  # if it draws random numbers: all calls go there
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -423,7 +425,11 @@ class Compiled:
         if len(known.paths) >= self._max_paths:
             self._growth.warn_of_paths(known, self._max_paths)
             return self._f(*args, **kwargs)
-        if known.is_plain or (known.awaits is not None and not is_due and not is_ready(known.awaits)):
+        if (
+            self._writes
+            or known.is_plain
+            or (known.awaits is not None and not is_due and not is_ready(known.awaits))
+        ):
             return self._f(*args, **kwargs)
         calls = known.waiting.get(begin)
         if calls is None:
@@ -455,6 +461,7 @@ class Compiled:
         before = Bindings(self._f, known.form.statics())
         if ints and before.tells_types:
             raise IntRead(ints)
+        arrays = Arrays(before.arrays)
         try:
             recorded = record(
                 self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
@@ -492,6 +499,9 @@ class Compiled:
                 known.is_plain = True
                 self._growth.warn_of_changes(changed)
             return Results(recorded).restore(leaves)
+        if (changed := before.written() or arrays.changed()) is not None:
+            self._writes_to(changed)
+            return Results(recorded).restore(leaves)
         try:
             program = Program(recorded, known.donated, self._name, known.form)
         except NotReady as missing:
@@ -507,6 +517,17 @@ class Compiled:
             self._latest = known
             self._kinds.drop_covered(known)
         return path.restore(leaves)
+
+    def _writes_to(self, array: Binding) -> None:
+        """Run as plain Python from now on: the function writes to an array that it uses.
+
+        Its programs so far, of calls that left the array as it was, rely on what it holds.
+        """
+        self._growth.warn_of_changes(array)
+        with self._kinds.lock:
+            self._writes = True
+            self._latest = None
+            self._kinds.clear()
 
     def _in_layout(
         self, known: Specialisation, layout: Layout, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -125,7 +125,7 @@ class Growth:
 
     def warn_of_changes(self, changed: Binding) -> None:
         """Warn that the function changes in each call what it uses, which a program would not do."""
-        name = repr(changed.key) if isinstance(changed.key, str) else "a list or a dict"
+        name = repr(changed.key) if isinstance(changed.key, str) else "a list, a dict or an array"
         self._warn_once(
             f"{self._name} uses {name}, and changes it in each call, as a program would not. From now on it "
             "runs as plain Python, which is slow. Pass it as an argument, and return the new value",

@@ -6,15 +6,21 @@ import dis
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from types import CodeType
 from typing import NamedTuple
 
 _READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
+_ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 _CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
+_BY_STRINGS = frozenset({"getattr", "hasattr", "attrgetter", "vars", "__dict__"})
+"""What reads attributes whose names are strings."""
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
 """Methods that add to a collection, and read nothing of it."""
+_FILLS = frozenset({"fill", "sort", "partition", "put", "resize", "setfield"})
+"""Methods of arrays that write into them."""
 
 
 class Names(NamedTuple):
@@ -31,7 +37,11 @@ class Names(NamedTuple):
     stored : frozenset of str
         Names of all kinds that it binds, except local ones.
     used : frozenset of str
-        Names that it reads for more than to bind them anew, as ``count += 1`` does.
+        Names that it reads for more than to bind them anew, as ``count += 1`` does, or to write into what
+        they are bound to, as ``log[k] = loss`` does.
+    written : frozenset of str
+        Names of all kinds, except local ones, of what it writes into: ``work[k] = 1``, ``work += 1``,
+        ``work.fill(1)``, also where a local variable is another name of it.
     catches : bool
         Whether it catches exceptions.
     imports : tuple of tuple
@@ -39,8 +49,8 @@ class Names(NamedTuple):
     matches : bool
         Whether it compares objects with the patterns of classes.
     optional : frozenset of str
-        Names of attributes that it may do without: it asks for them by `getattr` or `hasattr`, or catches
-        exceptions.
+        Names of attributes that it may do without: it asks for them by strings, as `getattr` does, or
+        catches exceptions.
     """
 
     globals: tuple[str, ...]
@@ -48,6 +58,7 @@ class Names(NamedTuple):
     read: frozenset[str]
     stored: frozenset[str]
     used: frozenset[str]
+    written: frozenset[str]
     catches: bool
     imports: tuple[tuple[int, str, tuple[str, ...]], ...]
     matches: bool
@@ -70,10 +81,12 @@ def names_in(code: CodeType) -> Names:
     attributes: set[str] = set()
     read: set[str] = set()
     stored: set[str] = set()
+    written: set[str] = set()
     uses: Counter[str] = Counter()  # how often it is read, less how often it is bound to what it was and more
     catches = matches = False
     imports: list[tuple[int, str, tuple[str, ...]]] = []
     instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+    aliases = _aliases(instructions)
     for k, (instruction, following) in enumerate(zip(instructions, [*instructions[1:], None], strict=True)):
         opname, name = instruction.opname, instruction.argval
         catches = catches or opname in _CATCHES
@@ -81,9 +94,19 @@ def names_in(code: CodeType) -> Names:
             found[name] = None
         elif opname in _ATTRIBUTE_READS:
             attributes.add(name)
+            if name in _FILLS and k:
+                written |= _names_of(instructions[k - 1], aliases)
         elif opname in _WRITES:
             stored.add(name)
-            uses[name] -= _is_augmented(instructions[max(k - 2, 0) : k])
+            if _is_augmented(instructions[max(k - 2, 0) : k]):
+                uses[name] -= 1
+                written.add(name)
+        elif opname in _ITEM_WRITES:
+            into = _names_of(_container(instructions, k), aliases)
+            written |= into
+            uses.subtract(into)
+        elif opname == "STORE_FAST" and _is_augmented(instructions[max(k - 1, 0) : k]):
+            written |= aliases.get(name, set())
         elif opname == "IMPORT_NAME":
             level, taken = [before.argval for before in instructions[k - 2 : k]]
             imports.append((level, name, tuple(taken or ())))
@@ -98,8 +121,9 @@ def names_in(code: CodeType) -> Names:
                 uses[name] += 1
     used = {name for name, count in uses.items() if count > 0}
     optional = attributes.copy() if catches else set()
-    if not found.keys().isdisjoint(("getattr", "hasattr")):
-        optional |= {part for part in code.co_consts if isinstance(part, str) and part.isidentifier()}
+    if not _BY_STRINGS.isdisjoint(found) or not _BY_STRINGS.isdisjoint(attributes):
+        parts = {part for text in code.co_consts if isinstance(text, str) for part in text.split(".")}
+        optional |= {part for part in parts if part.isidentifier()}
         attributes |= optional
         read |= optional
     for constant in code.co_consts:
@@ -110,15 +134,52 @@ def names_in(code: CodeType) -> Names:
             read |= inner.read
             stored |= inner.stored
             used |= inner.used
+            written |= inner.written
             catches, matches = catches or inner.catches, matches or inner.matches
             imports += inner.imports
             optional |= inner.optional
     return Names(
         tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), frozenset(used | optional),
-        catches, tuple(imports), matches, frozenset(optional),
+        frozenset(written), catches, tuple(imports), matches, frozenset(optional),
     )  # fmt: skip
 
 
 def _is_augmented(before: Sequence[dis.Instruction]) -> bool:
     """Return whether what is bound after these instructions is the result of ``+=`` or its like."""
     return any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in before)
+
+
+def _names_of(instruction: dis.Instruction | None, aliases: dict[str, set[str]]) -> set[str]:
+    """Return the name that an instruction reads; of a local one, the name that it stands for, if any."""
+    if instruction is None:
+        return set()
+    if instruction.opname in _READS or instruction.opname in _ATTRIBUTE_READS:
+        return {instruction.argval}
+    return aliases.get(instruction.argval, set()) if instruction.opname.startswith("LOAD_FAST") else set()
+
+
+def _aliases(instructions: Sequence[dis.Instruction]) -> dict[str, set[str]]:
+    """Return local variables that are bound once, to what has a name that is not local: with that name."""
+    bindings = Counter(one.argval for one in instructions if one.opname == "STORE_FAST")
+    return {
+        one.argval: _names_of(before, {})
+        for before, one in pairwise(instructions)
+        if one.opname == "STORE_FAST" and bindings[one.argval] == 1
+    }
+
+
+def _container(instructions: Sequence[dis.Instruction], at: int) -> dis.Instruction | None:
+    """Return the last instruction of the expression in which an item is bound, if the code is straight."""
+    end = at
+    while end and instructions[end - 1].opname == "SWAP":  # of an augmented assignment
+        end -= 1
+    if end < at:
+        copies = [k for k in range(end) if instructions[k].opname == "COPY"]
+        end = copies[-2] if len(copies) > 1 else 0
+    parts = 2 if instructions[at].opname == "STORE_SLICE" and end == at else 1
+    for _ in range(parts):
+        depth = 0
+        while end and depth < 1:
+            end -= 1
+            depth += dis.stack_effect(instructions[end].opcode, instructions[end].arg, jump=False)
+    return instructions[end - 1] if end else None

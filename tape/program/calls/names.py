@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 import sys
 import sysconfig
 import types
+from array import array
 from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import resolve_name
 from inspect import getattr_static
-from itertools import chain
+from itertools import chain, islice
 from os.path import dirname, join
 from typing import Any
 
@@ -103,6 +105,8 @@ class Bindings:
     ----------
     tells_types : bool
         Whether it calls ``type``, or catches exceptions, so that it can tell an int from an object like it.
+    arrays : list of Binding
+        Those of arrays, also of items of tuples, but for arrays that it only stores something in.
 
     Examples
     --------
@@ -123,6 +127,13 @@ class Bindings:
         self.found = walk.found
         self._stored = walk.stored
         self._used = walk.used
+        self._written = walk.written
+        kept_only = walk.written - walk.used
+        self.arrays = [
+            binding
+            for binding in (*walk.found, *walk.fixed)
+            if isinstance(binding.value, np.ndarray) and binding.key not in kept_only
+        ]
         self.tells_types = walk.catches or any(b.kind == "presence" and b.key == "type" for b in walk.found)
 
     def agree_with(self, others: Bindings) -> bool:
@@ -148,6 +159,10 @@ class Bindings:
             None,
         )
 
+    def written(self) -> Binding | None:
+        """Return a name of an array that the function's code writes to, if there is one."""
+        return next((binding for binding in self.arrays if binding.key in self._written), None)
+
     def changed(self) -> Binding | None:
         """Return a name that is bound to something else now, if there is one."""
         return next((binding for binding in self.found if not binding.holds()), None)
@@ -163,7 +178,11 @@ class Bindings:
             return self
         bindings = object.__new__(Bindings)
         bindings.found, bindings._stored, bindings._used = now, self._stored, self._used
-        bindings.tells_types = self.tells_types
+        bindings.tells_types, bindings._written, bindings.arrays = (
+            self.tells_types,
+            self._written,
+            self.arrays,
+        )
         return bindings
 
     def conditions(self, bind: Callable[[Any], str]) -> list[str]:
@@ -186,6 +205,7 @@ class _Walk:
 
     def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
         self.found: list[Binding] = []
+        self.fixed: list[Binding] = []  # arrays in tuples, which are bound for good
         self.catches = self.matches = False
         self._home = _package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
@@ -196,6 +216,7 @@ class _Walk:
         self._read: set[str] = set()  # all names that code reads, not only puts something into
         self.stored: set[str] = set()  # names that code binds, of whatever kind
         self.used: set[str] = set()  # names that code reads for more than to bind them anew
+        self.written: set[str] = set()  # names of what code writes into
         self._known: set[tuple[int, str]] = set()
         while self._waiting or self._look_up_attributes():
             self._visit(self._waiting.pop())
@@ -216,7 +237,8 @@ class _Walk:
             self._waiting.append(value)
 
     def _visit(self, value: Any) -> None:
-        if id(value) in self._kept or value is None or isinstance(value, (*_VALUES, np.ndarray)):
+        is_array = isinstance(value, np.ndarray) and value.dtype != object
+        if id(value) in self._kept or value is None or is_array or isinstance(value, _VALUES):
             return
         self._kept[id(value)] = value
         if _is_layer(type(value)):  # which reads its fields in code that is not searched
@@ -230,6 +252,10 @@ class _Walk:
         elif isinstance(value, functools.partial):
             self._waiting += [value.func, *value.args]
             self._visit_items(value.keywords)
+        elif isinstance(value, functools.partialmethod):
+            self._waiting += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, operator.attrgetter):
+            self._attributes.update(*[path.split(".") for path in value.__reduce__()[1]])
         elif isinstance(value, (staticmethod, classmethod)):
             self._waiting.append(value.__func__)
         elif isinstance(value, property):
@@ -237,9 +263,12 @@ class _Walk:
         elif isinstance(value, (UserDict, UserList)):
             self._bind("attribute", value, "data", value.data)
             self._visit_items(value.data)
+        elif isinstance(value, np.ndarray):
+            for index in islice(np.ndindex(value.shape), _MOST_ITEMS):
+                self._bind("item", value, index, value[index])
         elif isinstance(value, ChainMap):
             self._visit_items(value.maps)
-        elif isinstance(value, (tuple, list, dict, deque)):
+        elif isinstance(value, (tuple, list, dict, deque, array, bytearray)):
             self._visit_items(value)
             if self._is_users(type(value)):
                 self._owners.append(value)
@@ -270,7 +299,10 @@ class _Walk:
         if self._is_library(code.co_filename):
             by_type = function.__dict__.get("registry")  # of functools.singledispatch
             parts = [function.__dict__.get("__wrapped__"), *[value for _, value in cells]]
-            parts += by_type.values() if isinstance(by_type, Mapping) else ()
+            if isinstance(by_type, Mapping):
+                self.found.append(Binding("length", by_type, None, len(by_type)))
+                self.found += [Binding("item", by_type, kind, chosen) for kind, chosen in by_type.items()]
+                parts += by_type.values()
             self._waiting += [part for part in parts if callable(part)]
             return
         self._owners.append(function)
@@ -288,6 +320,7 @@ class _Walk:
         self._read |= names.read
         self.stored |= names.stored
         self.used |= names.used
+        self.written |= names.written
         for name in names.globals:
             if name in function.__globals__:
                 self._bind("global", function.__globals__, name, function.__globals__[name])
@@ -328,6 +361,7 @@ class _Walk:
     def _visit_items(self, items: Any) -> None:
         if isinstance(items, tuple):
             self._waiting += items[:_MOST_ITEMS]
+            self.fixed += [Binding("item", items, k, value) for k, value in enumerate(items[:_MOST_ITEMS])]
             return
         is_short_dict = isinstance(items, dict) and len(items) <= _MOST_ITEMS
         kind, value = ("keys", (*items,)) if is_short_dict else ("length", len(items))
@@ -354,6 +388,8 @@ class _Walk:
             return {name for name, value in held if name in self._attributes or _is_special(name, value)}
         if not self._is_users(type(owner)):
             return self._attributes & {*(_own(owner) or ()), *_slots(type(owner))}
+        if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
+            return self._attributes
         held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
         return self._attributes.intersection(chain.from_iterable(held_by))
 
@@ -371,12 +407,16 @@ class _Walk:
                 elif any(have_it[number:]):  # inherited, and may be hidden one day
                     self.found.append(Binding("presence", vars(kind), name, False))
             return
+        own = getattr(owner, "__dict__", None)
         value = getattr_static(owner, name, _EMPTY)
         if isinstance(value, types.MemberDescriptorType):  # in slots
             value = getattr(owner, name, _EMPTY)
+        elif value is _EMPTY and type(own) is dict:  # of a thread, or from `__getattr__`
+            value = own.get(name, _EMPTY)
+            if value is _EMPTY:
+                self.found.append(Binding("presence", own, name, False))
         if value is _EMPTY:
             return
-        own = getattr(owner, "__dict__", None)
         if name in (own or ()) or not hasattr(value, "__get__"):
             self._bind("attribute", owner, name, value)
         elif type(own) is dict and not hasattr(value, "__set__"):  # of the class, and may be hidden one day
