@@ -131,7 +131,9 @@ def test_a_batch_looks_like_one_of_its_values():
         assert "2" in repr(lanes)
 
 
-@pytest.mark.parametrize("ask", [bool, float, int, lambda v: v.item(), lambda v: f"{v:.2f}", np.asarray])
+@pytest.mark.parametrize(
+    "ask", [bool, float, int, lambda v: v.item(), lambda v: v.tolist(), lambda v: f"{v:.2f}", np.asarray]
+)
 def test_a_batch_is_no_plain_number(ask):
     with Lanes(2) as lanes:
         v = lanes.batch(np.ones(2))

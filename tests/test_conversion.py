@@ -247,7 +247,9 @@ def test_a_sweep_warns_of_numbers_taken_before_its_root_and_names_the_line():
         assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("take", [float, int, complex, lambda v: v.item(), math.log, lambda v: np.float64(v)])
+@pytest.mark.parametrize(
+    "take", [float, int, complex, lambda v: v.item(), lambda v: v.tolist(), math.log, np.float64]
+)
 def test_every_number_that_is_taken_is_remembered(take):
     trace = tape.Trace()
     x = trace.param(2.0)

@@ -278,7 +278,7 @@ def _values(x):
 
 
 @pytest.mark.parametrize("read", [
-    float, math.sqrt, lambda x: x.item(), lambda x: f"{float(x)}", _values,
+    float, math.sqrt, lambda x: x.item(), lambda x: x.tolist(), lambda x: f"{float(x)}", _values,
     lambda x: np.zeros(2).__setitem__(0, x),
 ])  # fmt: skip
 def test_numbers_that_would_be_frozen_are_refused(read):

@@ -55,6 +55,7 @@ EXACT = {
     "float": float,
     "complex": lambda k: complex(k).real,
     "item": lambda k: k.item(),
+    "tolist": lambda k: k.tolist(),
     "trunc": lambda k: math.trunc(float(k)),
     "tolist": lambda k: np.asarray(k).tolist(),
 }
@@ -117,7 +118,8 @@ def test_derivatives_are_recorded_and_may_not(name):
 
 
 @pytest.mark.parametrize(
-    "ask", [int, math.floor, math.ceil, math.trunc, round, operator.index, lambda n: n.item()]
+    "ask",
+    [int, math.floor, math.ceil, math.trunc, round, operator.index, lambda n: n.item(), lambda n: n.tolist()],
 )
 @pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**62 + 1])
 def test_integers_are_read_exactly(ask, number):

@@ -79,22 +79,24 @@ def test_numbers_and_strings_come_back_with_their_type(tmp_path, number):
     assert repr(found) == repr(number)
 
 
+@pytest.mark.parametrize("generator", [np.random.Generator, tape.random.Generator])
 @pytest.mark.parametrize("kind", BIT_GENERATORS, ids=lambda kind: kind.__name__)
-def test_generators_go_on_in_place(tmp_path, kind):
-    rng = np.random.Generator(kind(1))
+def test_generators_go_on_in_place(tmp_path, kind, generator):
+    rng = generator(kind(1))
     rng.integers(5, dtype=np.int32)  # leaves half of a number behind
     Checkpoints(tmp_path).save(0, {"rng": rng})
     expected = [rng.normal(), int(rng.integers(100, dtype=np.int32))]
-    other = np.random.Generator(kind(2))
+    other = generator(kind(2))
     _, found = Checkpoints(tmp_path).restore({"rng": other})
     assert found["rng"] is other
     assert [other.normal(), int(other.integers(100, dtype=np.int32))] == expected
 
 
-def test_a_generator_of_another_kind_is_refused(tmp_path):
-    Checkpoints(tmp_path).save(0, np.random.default_rng(0))
-    with pytest.raises(errors.CheckpointError, match="MT19937, and was saved from a PCG64"):
-        Checkpoints(tmp_path).restore(np.random.Generator(np.random.MT19937(0)))
+@pytest.mark.parametrize("module", [np.random, tape.random])
+def test_a_generator_of_another_kind_is_refused(tmp_path, module):
+    Checkpoints(tmp_path).save(0, module.default_rng(0))
+    with pytest.raises(errors.CheckpointError, match=r"MT19937, and .* a PCG64"):
+        Checkpoints(tmp_path).restore(module.Generator(np.random.MT19937(0)))
 
 
 def test_dataclasses_and_objects_with_a_state_come_back(tmp_path):

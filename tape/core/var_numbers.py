@@ -47,6 +47,12 @@ class PlainNumbers(Handle):
         check_number(self, ".item()")
         return number
 
+    def tolist(self) -> Any:
+        """All elements as Python numbers in nested lists, if no derivative is lost with them."""
+        numbers = self.node.value.tolist()
+        check_number(self, ".tolist()")
+        return numbers
+
     # A value that is a Var itself is asked in turn: it may have to know that it was read.
 
     def __bool__(self) -> bool:

@@ -235,6 +235,10 @@ class Batch(Var):
         """Refuse: there are several values."""
         self._scalar("item()")
 
+    def tolist(self) -> NoReturn:
+        """Refuse: there are several values."""
+        self._scalar("tolist()")
+
     def _scalar(self, target: str) -> NoReturn:
         self._refuse(target, "Compute with it as it is")
 

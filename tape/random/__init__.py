@@ -55,6 +55,44 @@ class Generator(Continuous, Discrete):
     array([4, 0, 1])
     """
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the bit generator, by which `tape.train.fit` saves it.
+
+        Returns
+        -------
+        dict
+            As ``bit_generator.state`` of NumPy.
+
+        Examples
+        --------
+        >>> import tape
+        >>> draws = tape.random.default_rng(0)
+        >>> state = draws.state_dict()
+        >>> first = draws.normal()
+        >>> draws.load_state_dict(state)
+        >>> bool(draws.normal() == first)
+        True
+        """
+        return dict(self.bit_generator.state)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state of `state_dict`.
+
+        Parameters
+        ----------
+        state : dict
+            Of a bit generator of the same kind.
+
+        Raises
+        ------
+        CheckpointError
+            If it is of another kind.
+        """
+        here, there = type(self.bit_generator).__name__, state["bit_generator"]
+        if here != there:
+            raise errors.CheckpointError(f"the generator is a {here}, and the state that of a {there}")
+        self.bit_generator.state = state
+
 
 def default_rng(seed: Any = None) -> Generator:
     """Return a generator; as `numpy.random.default_rng`.

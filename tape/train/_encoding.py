@@ -89,11 +89,9 @@ class Encoder:
         if isinstance(value, Stateful) and not isinstance(value, type):
             return {"state": self.encode(value.state_dict(), name)}
         raise errors.DTypeError(
-            f"{name} is {type(value).__name__} {errors.describe(value)}, which a checkpoint cannot hold. "
-            "It holds "
-            "arrays, numbers, strings, generators of numpy.random, and objects with the methods state_dict "
-            "and "
-            "load_state_dict"
+            f"{name} is {type(value).__name__} {errors.describe(value)}, which a checkpoint cannot hold. It "
+            "holds arrays, numbers, strings, generators of random numbers, and objects with the methods "
+            "state_dict and load_state_dict"
         )
 
     def _encode_array(self, array: np.ndarray) -> Node:

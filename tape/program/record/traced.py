@@ -100,6 +100,13 @@ class Traced(Var):
             return inside
         return content(self)[()] if self.dtype.kind in "biu" else self._refuse(".value")
 
+    def tolist(self) -> Any:
+        """Return lists of integers or bools, which become guards; floats raise `ConversionError`."""
+        inside = resolve(self)
+        if inside is not self:
+            return inside.tolist()
+        return content(self).tolist() if self.dtype.kind in "biu" else self._refuse("tolist()")
+
     def item(self, *index: int) -> Any:
         """Return an integer or a bool, which becomes a guard; a float raises `ConversionError`."""
         inside = resolve(self)
