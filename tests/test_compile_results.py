@@ -388,3 +388,14 @@ def test_attributes_that_are_no_fields_are_not_lost():
     for call in (lambda: f(net, np.ones(2)), lambda: tape.grad(lambda net: net(np.ones(2)))(net)):
         with pytest.raises(errors.UnsupportedError, match="'training' that is no field"):
             call()
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble, np.complex64, np.float16])
+def test_numbers_of_any_size_are_results(dtype):
+    x = np.arange(1, 4).astype(dtype)
+    compiled = tape.compile(lambda x: (np.sum(x), x[0] * 2, x.real.max()))
+    for scale in (1, 2, 3):
+        values = x * dtype(scale)
+        found = compiled(values)
+        assert found == (np.sum(values), values[0] * 2, values.real.max())
+        assert [part.dtype for part in found] == [dtype, dtype, x.real.dtype]

@@ -55,9 +55,9 @@ EXACT = {
     "float": float,
     "complex": lambda k: complex(k).real,
     "item": lambda k: k.item(),
-    "tolist": lambda k: k.tolist(),
     "trunc": lambda k: math.trunc(float(k)),
-    "tolist": lambda k: np.asarray(k).tolist(),
+    "tolist": lambda k: k.tolist(),
+    "tolist of an array": lambda k: np.asarray(k).tolist(),
 }
 """A program may read integers in any way; of floats, nothing that would need them exactly."""
 

@@ -339,3 +339,16 @@ def test_extremes_of_many_numbers_share_what_ties(name, axis, dtype):
     is_extreme = x == out
     assert found.dtype == dtype
     assert_close(found, seed * is_extreme / is_extreme.sum(axis=axis, keepdims=True), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", bool])
+@pytest.mark.parametrize("name", ["logsumexp", "softmax", "log_softmax"])
+def test_exponentials_of_integers_are_those_of_floats(name, dtype):
+    """Small integers would wrap around when the largest is taken from them."""
+    f, x = getattr(tape.ops, name), np.array([1, 100, 120], "i8").astype(dtype)
+    expected = f(x.astype(float))
+    weighted = tape.compile(lambda w, x: w * f(x))
+    weighted(1.0, x)
+    for found in (f(x), tape.compile(f)(x), weighted(1.0, x), tape.vmap(f)(x[None])[0]):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-14)

@@ -131,6 +131,23 @@ def test_moments(name, moved):
             )
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", bool])
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_integers_are_floats_as_in_scipy(name, dtype):
+    """Small ones would wrap around when they are shifted, or squared."""
+    shapes, x = CONTINUOUS[name][0], np.array([1, 2, 3, 0, 100], "i8").astype(dtype)
+    for method in some(["logpdf", "sf", "pdf", "cdf", "logcdf", "logsf"], every=2):
+        ours = getattr(getattr(stats, name), method)
+        for loc in (0, 5, np.int8(1)):
+
+            def f(x, ours=ours, loc=loc):
+                return ours(x, *shapes, loc=loc)
+
+            expected = f(x.astype(float))
+            for found in (f(x), tape.compile(f)(x), tape.vmap(f)(x)):
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_logarithms_of_probabilities_keep_their_digits(name):

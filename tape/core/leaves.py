@@ -33,7 +33,10 @@ def admit(trace: Recording, value: Any, is_param: bool) -> Any:
 
 
 def leaf_value(trace: Recording, value: Any, is_param: bool) -> Any:
-    """Return a leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
+    """Return a leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace.
+
+    Arrays in another byte order are copied: no derivative would be of their dtype.
+    """
     kind = "a param" if is_param else "an input"
     is_scalar = False
     if isinstance(value, Handle):
@@ -60,6 +63,8 @@ def leaf_value(trace: Recording, value: Any, is_param: bool) -> Any:
             f"{kind} needs {wanted}, not {errors.describe(value)}. "
             "Convert it, e.g. np.asarray(value, dtype=float)"
         )
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     return value[()] if is_scalar else value
 
 

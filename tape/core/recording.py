@@ -108,7 +108,8 @@ class Recording(Nested):
         >>> tape.Trace().param(3.0, name="a")
         Var(3.0, name='a', id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fc" or OPEN:
+        is_plain = type(value) is np.ndarray and value.dtype.kind in "fc" and value.dtype.isnative
+        if not is_plain or OPEN:
             value = admit(self, value, is_param=True)
         return self._param(value, name)
 
@@ -143,7 +144,8 @@ class Recording(Nested):
         >>> tape.Trace().input([1, 2, 3])
         Var([1 2 3], id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fiubc" or OPEN:
+        is_plain = type(value) is np.ndarray and value.dtype.kind in "fiubc" and value.dtype.isnative
+        if not is_plain or OPEN:
             value = admit(self, value, is_param=False)
         return self.push(Leaf(value, False, name))
 

@@ -205,6 +205,11 @@ def _weighted_sum(a: Any, b: Any, axis: Reduced | None, keepdims: bool) -> tuple
     return total, reshape(shift, total.shape)
 
 
+def _floats(x: Any) -> Any:
+    """Return integers and bools as float64, as SciPy computes: small integers would wrap around."""
+    return x.astype(np.float64) if x.dtype.kind in "iub" else x
+
+
 def _scalar(x: Any) -> Any:
     """Return a plain array of shape () as a scalar."""
     return x[()] if type(x) is np.ndarray else x
@@ -252,8 +257,8 @@ def logsumexp(
     """
     if b is None and not return_sign:
         a, axes = operand_and_axes("logsumexp", a, axis, allow_empty=False)
-        return _logsumexp(a, axis=axes, keepdims=keepdims)
-    a, b = as_operand(a), as_operand(1.0 if b is None else b)
+        return _logsumexp(_floats(a), axis=axes, keepdims=keepdims)
+    a, b = _floats(as_operand(a)), _floats(as_operand(1.0 if b is None else b))
     shape = shared_shape("logsumexp", a, b)
     _, axes = operand_and_axes("logsumexp", np.broadcast_to(0.0, shape), axis, allow_empty=False)
     a, b = (x if np.shape(x) == shape else broadcast_to(x, shape=shape) for x in (a, b))
@@ -277,7 +282,7 @@ def softmax(a: Any, axis: Axes = -1) -> Any:
     Parameters
     ----------
     a : array_like or Var
-        Floats, not empty along ``axis``.
+        Not empty along ``axis``; integers and bools are float64.
     axis : int, tuple of int or None
         Over which the results add up to one; None for all.
 
@@ -298,7 +303,7 @@ def softmax(a: Any, axis: Axes = -1) -> Any:
     array([0.5, 0.5])
     """
     a, axes = operand_and_axes("softmax", a, axis, allow_empty=False)
-    return softmax_along(a, axis=axes)
+    return softmax_along(_floats(a), axis=axes)
 
 
 @specialised()
@@ -312,4 +317,4 @@ def log_softmax(a: Any, axis: Axes = -1) -> Any:
     array([    0., -1000.])
     """
     a, axes = operand_and_axes("log_softmax", a, axis, allow_empty=False)
-    return log_softmax_along(a, axis=axes)
+    return log_softmax_along(_floats(a), axis=axes)

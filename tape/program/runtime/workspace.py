@@ -127,7 +127,7 @@ class Workspace(Frame):
             self.own(slot, memory_of(8))
         self.scalars = []
         for slot, dtype in runner.scalar_outputs:
-            memory = memory_of(16)
+            memory = memory_of(dtype.itemsize)
             self.own(slot, memory)
             self.scalars.append(memory[: dtype.itemsize].view(dtype).reshape(()))
 

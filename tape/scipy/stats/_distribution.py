@@ -356,13 +356,17 @@ def quiet() -> np.errstate:
 
 
 def as_operand(name: str, x: Any) -> Array:
-    """Return what can be computed with: lists become arrays. Complex numbers are refused.
+    """Return what can be computed with: lists become arrays, integers and bools float64, as in SciPy.
 
-    SciPy drops their imaginary parts in some methods. While a program is recorded arrays are Vars.
+    Complex numbers are refused; SciPy drops their imaginary parts in some methods. While a program is
+    recorded, arrays are Vars.
     """
     x = lifted(x)
-    x = array(x) if isinstance(x, (list, tuple)) else x
-    if type(x) is complex or getattr(getattr(x, "dtype", None), "kind", "f") == "c":
+    x = array(x) if isinstance(x, (list, tuple)) else float(x) if type(x) is bool else x
+    kind = getattr(getattr(x, "dtype", None), "kind", "f")
+    if kind in "iub":  # whose differences would wrap around
+        return x.astype(np.float64)
+    if type(x) is complex or kind == "c":
         raise errors.DTypeError(
             f"{name} is a distribution of real numbers, and was given {x!r}. Pass its real part"
         )

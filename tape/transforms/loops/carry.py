@@ -61,7 +61,7 @@ class Carry:
 
 
 def as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf as an array, a number of NumPy, or a Var of one of these."""
+    """Return a leaf as an array in native byte order, a number of NumPy, or a Var of one of these."""
     if isinstance(leaf, Handle):
         is_weak = not isinstance(plain(leaf), (np.ndarray, np.generic))
         return ops.reshape(leaf, ()) if is_weak else leaf
@@ -71,6 +71,8 @@ def as_value(leaf: Any, what: str) -> Any:
             f"a leaf of {what} is {errors.describe(leaf)}. A loop carries arrays and numbers; the function "
             "may close over anything else"
         )
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     return value if value.ndim else value[()]
 
 
