@@ -352,8 +352,8 @@ def _check(like: Packing, times: Any) -> None:
         raise errors.DTypeError(f"odeint: t is {errors.describe(times)}. It must hold real numbers")
     if times.ndim != 1 or not times.size:
         raise errors.ShapeError(
-            f"odeint: t has shape {list(times.shape)}. It must be a vector of times, the same for all elements "
-            "of a batch"
+            f"odeint: t has shape {list(times.shape)}. It must be a vector of times, the same for all "
+            "elements of a batch"
         )
     steps = times[1:] - times[:-1]
     if not is_met(np.all(steps > 0) | np.all(steps < 0)):
