@@ -116,9 +116,10 @@ class Growth:
 
     def warn_of_names(self, changed: Binding, most: int) -> None:
         """Warn that a name is rebound so often that no further program is worth it."""
+        how = "changed in place" if changed.kind == "content" else "bound to something else"
         self._warn_once(
-            f"{self._name} reads {changed.key!r}, which has been bound to something else {most} times: each "
-            "time there was another program. From now on plain Python runs, which is slow. Pass it as an "
+            f"{self._name} reads {changed.key!r}, which has been {how} {most} times: each time there was "
+            "another program. From now on plain Python runs, which is slow. Pass it as an "
             "argument",
             errors.PathLimitWarning,
         )

@@ -6,13 +6,14 @@ A kind is the structure of the arguments, what is static among them, and shapes 
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tape import errors, tree
+from tape.program.calls.arrays import place_of
 from tape.program.calls.integers import Integers, covers
 from tape.program.calls.names import Binding
 from tape.program.calls.statics import Form, is_stable
@@ -22,6 +23,9 @@ from tape.program.specialise import Specialisation, signature_of, static_leaf
 
 _MAX_KINDS = 1024
 """Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
+
+_ENOUGH = 4
+"""Number of programs that were the same after which the content of an array is not looked at any more."""
 
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
@@ -57,6 +61,7 @@ class Kinds:
         self._known: dict[Any, Specialisation] = {}
         self._former: dict[Any, deque[Specialisation]] = {}  # for other bindings of names
         self._rebindings = 0
+        self._same: Counter[Any] = Counter()  # programs that were the same, by the place of what had changed
         self.integers = Integers()
         self.lock = threading.Lock()
 
@@ -111,6 +116,9 @@ class Kinds:
         A few for other bindings are kept, as they may come back.
         """
         key = old.form, old.signatures
+        latest = self._known.get(key)
+        if latest is not None and latest is not old and latest.rebound() is None:
+            return latest
         former = self._former.setdefault(key, deque(maxlen=_FORMER))
         for known in former:
             if known.rebound() is None:
@@ -121,12 +129,26 @@ class Kinds:
                 self._growth.warn_of_names(changed, self._max_rebindings)
                 return None
             known = Specialisation(old.form, old.signatures, old.donated)
+            known.replaces = (old, changed) if changed.kind == "content" else None
         with self.lock:
             if known in former:
                 former.remove(known)
             former.append(old)
             self._known[key] = known
         return known
+
+    def note_same(self, content: Binding, results: Sequence[Any]) -> None:
+        """Note that a program is the same though an array holds something else, with its results of NumPy.
+
+        Floats that would not be the same by chance are evidence enough; masks and indices are not.
+        """
+        is_exact = all(np.result_type(result).kind in "fc" for result in results)
+        self._rebindings -= 1
+        self._same[place_of(content)] += _ENOUGH if is_exact else 1
+
+    def is_independent_of(self, content: Binding) -> bool:
+        """Return whether programs are the same whatever an array holds, but for what they read themselves."""
+        return self._same[place_of(content)] >= _ENOUGH
 
     def drop_covered(self, known: Specialisation) -> None:
         """Drop the programs for single ints that one for all of them makes superfluous."""

@@ -46,6 +46,14 @@ def in_c_order(args: Any) -> Any:
     return tree.map(lambda leaf: np.asarray(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf, args)
 
 
+def is_equal(a: Any, b: Any) -> bool:
+    """Return whether two constants are the same object, or equal arrays or numbers of one type."""
+    is_array = type(a) is type(b) and isinstance(a, (np.ndarray, np.generic))
+    return a is b or (
+        is_array and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    )
+
+
 def are_same(ir: IR, other: IR) -> bool:
     """Return whether two lists of instructions do the same; False if that is not certain."""
     try:
@@ -54,7 +62,7 @@ def are_same(ir: IR, other: IR) -> bool:
             ir.instructions == other.instructions
             and (ir.inputs, ir.outputs) == (other.inputs, other.outputs)
             and [guard.outcome for guard in ir.guards] == [guard.outcome for guard in other.guards]
-            and all(a is b or np.array_equal(a, b) for a, b in pairs)
+            and all(is_equal(a, b) for a, b in pairs)
             and not ir.callbacks
             and not other.callbacks
         )

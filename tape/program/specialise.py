@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,7 @@ from tape.program.calls.calling import as_python
 from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import Dynamic, taker
 from tape.program.calls.statics import Form
-from tape.program.layouts import Layout
+from tape.program.layouts import Layout, are_same, is_equal
 from tape.program.program import Program
 from tape.program.record.recorder import Outcome
 from tape.program.record.recording import COPIED, Constant, Recorded, is_dynamic
@@ -115,6 +116,15 @@ class Path:
         self._results = Results(recorded)
         self.restore = self._results.restore
 
+    def is_same_as(self, other: Path) -> bool:
+        """Return whether two paths do the same; False if that is not certain."""
+        pairs = zip_longest(self._results.constants, other._results.constants)
+        return (
+            self.outcomes == other.outcomes
+            and all(a is not None and b is not None and is_equal(a[1], b[1]) for a, b in pairs)
+            and are_same(self.program.ir, other.program.ir)
+        )
+
     def shortcut(self, names: Bindings) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
         """Return a function from arguments to the result, a `Flip`, or `MISSED` if a name was rebound."""
         if self._shortcut is None or self._shortcut[0] is not names:
@@ -158,6 +168,10 @@ class Specialisation:
         The machine code that its program needs and that is being compiled; None if nothing is missing.
     changes : int
         How often the function has bound a name anew, while it was recorded, that it uses itself.
+    replaces : tuple of Specialisation and Binding, or None
+        The one before an array held something else, and that array, if this was the reason to make this one.
+    contents : list of Binding or None
+        Of the arrays that it was recorded with, if a path depends on what plain NumPy has made of them.
     waiting : dict
         Calls that have run as plain Python for want of a path, by the outcomes with which it begins.
     """
@@ -174,6 +188,8 @@ class Specialisation:
         self.awaits: str | None = None
         self.reads_ints = False
         self.changes = 0
+        self.replaces: tuple[Specialisation, Binding] | None = None
+        self.contents: list[Binding] | None = None
         self.layouts: dict[Layout, bool] | None = None
         self.waiting: dict[tuple[Outcome, ...], int] = {}
 

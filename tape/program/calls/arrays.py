@@ -1,4 +1,8 @@
-"""Whether a function writes to arrays that it closes over: a program, which reads them, would not."""
+"""Arrays that a function closes over: whether it writes to them, and what plain NumPy has made of them.
+
+A program reads such an array in each call, and writes to none. What plain NumPy computes of it, as
+``np.sin(k)`` or ``k[0]``, is a constant: it holds as long as the array holds what it did.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,12 @@ import numpy as np
 
 from tape.program.calls.names import Binding
 
-__all__ = ["Arrays"]
+__all__ = ["Arrays", "contents", "place_of"]
 
+_SMALL = 4096
+"""Number of bytes up to which all elements are compared in each call."""
+_SAMPLED = 32
+"""Number of elements of larger arrays that are."""
 _LARGE = 2**20
 """Number of bytes from which sums of rows and columns are compared in place of all bytes."""
 
@@ -43,6 +51,54 @@ class Arrays:
     def changed(self) -> Binding | None:
         """Return a name of an array that holds something else now, if there is one."""
         return next((binding for binding, held in self._held if _digest(binding.value) != held), None)
+
+
+def contents(bindings: Sequence[Binding]) -> list[Binding]:
+    """Return bindings that hold as long as arrays, or a sample of their elements, are what they are now.
+
+    Parameters
+    ----------
+    bindings : sequence of Binding
+        Of arrays. Those that nobody may write to are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.calls.arrays import contents
+    >>> from tape.program.calls.names import Binding
+    >>> k = np.zeros(3)
+    >>> (held,) = contents([Binding("global", {"k": k}, "k", k)])
+    >>> before = held.holds()
+    >>> k += 1
+    >>> before, held.holds()
+    (True, False)
+    """
+    each = {id(binding.value): binding for binding in bindings if _may_change(binding.value)}
+    samples = [(binding.key, _sample(binding.value)) for binding in each.values()]
+    return [Binding("content", sample, key, sample.tobytes()) for key, sample in samples]
+
+
+def place_of(content: Binding) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Return where the elements lie that a binding of `contents` compares."""
+    sample = content.owner
+    return sample.ctypes.data, sample.shape, sample.strides
+
+
+def _may_change(array: np.ndarray) -> bool:
+    """Return whether somebody may write to an array of numbers."""
+    while not array.flags.writeable and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.flags.writeable and array.size > 0 and not _is_opaque(array)
+
+
+def _sample(array: np.ndarray) -> np.ndarray:
+    """Return a view of all elements of a small array, of some elements of a large one."""
+    if array.nbytes <= _SMALL:
+        return array
+    if array.flags.c_contiguous:
+        array = array.reshape(-1)
+    each = max(2, round(_SAMPLED ** (1 / array.ndim)))
+    return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])]
 
 
 def _digest(array: np.ndarray) -> int:

@@ -45,9 +45,10 @@ _LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),
     "keys": ("(*{0},)", lambda owner, key: (*owner,)),
+    "content": ("{0}.tobytes()", lambda owner, key: owner.tobytes()),
 }
 """How a binding is read: as an expression of owner, key and the text of the key; and by a call."""
-_OF_EQUALS = ("length", "keys")
+_OF_EQUALS = ("length", "keys", "content")
 """Kinds whose values are equal, not identical, from one look to the next."""
 
 
@@ -135,6 +136,10 @@ class Bindings:
             if isinstance(binding.value, np.ndarray) and binding.key not in kept_only
         ]
         self.tells_types = walk.catches or any(b.kind == "presence" and b.key == "type" for b in walk.found)
+
+    def extend(self, others: Iterable[Binding]) -> None:
+        """Add bindings that have to hold as well."""
+        self.found.extend(others)
 
     def agree_with(self, others: Bindings) -> bool:
         """Return whether names have the same values in others; those that the function binds may differ."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import types
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,6 +98,28 @@ class Recorded:
             k
             for k, out in enumerate(self.outputs)
             if type(out) is int and isinstance(self.nodes[out].value, Weak)
+        ]
+
+    def plain_results(self, arrays: Iterable[np.ndarray]) -> list[Any]:
+        """Return constants that plain NumPy may have computed: its numbers, and other arrays than these."""
+        inputs, owners = set(self.inputs), {id(_owner(array)) for array in arrays}
+        leaves = [
+            node.value
+            for number, node in enumerate(self.nodes)
+            if node.op is None and number not in inputs and not _is_seed(node.value)
+        ]
+        operands = [
+            operand
+            for node in self.nodes
+            for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
+            if parent is None
+        ]
+        results = [out.value for out in self.outputs if isinstance(out, Constant)]
+        return [
+            value
+            for value in (*leaves, *operands, *results)
+            if isinstance(value, np.generic)
+            or (type(value) is np.ndarray and id(_owner(value)) not in owners)
         ]
 
     def values(self) -> list[Any]:
@@ -208,6 +230,18 @@ def record(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
         trace.ints_guarded, trace.reads_layout, trace.observed,
     )  # fmt: skip
+
+
+def _is_seed(value: Any) -> bool:
+    """Return whether a leaf may be what a sweep begins with."""
+    return isinstance(value, np.number) and abs(value) in (0, 1)
+
+
+def _owner(array: np.ndarray) -> Any:
+    """Return the object that holds the memory of an array."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
 
 
 def _constant(out: Any, trace: Recorder) -> Constant:

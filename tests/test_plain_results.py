@@ -1,0 +1,85 @@
+"""What plain NumPy computes of arrays that are closed over follows them when they are changed in place."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+
+LARGE = (60, 50)
+
+
+def _in_a_loop(x, k):
+    part = np.cos(k[:3])
+    return tape.scan(lambda carry, row: (carry * part + row, carry), x, np.ones((3, 3)))[0]
+
+
+def _gradient(x, k):
+    return tape.grad(lambda x: np.sum(np.tanh(x * np.exp(-(k[:3] ** 2)))))(x)
+
+
+FORMS = {
+    "elements": lambda x, k: x * np.sin(k).ravel()[:3],
+    "an item": lambda x, k: x * k.flat[0] if k.ndim > 1 else x * k[0],
+    "a sum": lambda x, k: x * k.sum(),
+    "a norm": lambda x, k: x / np.linalg.norm(k),
+    "an axis": lambda x, k: x * np.std(k, axis=0)[..., None],
+    "a mask": lambda x, k: np.where(np.sin(k.ravel()[:3]) > 0, x, 2 * x),
+    "indices": lambda x, k: x[np.argsort(np.sin(5 * k.ravel()[:3]))],
+    "a result": lambda x, k: (x * 2, np.abs(k) + 1, k.sum()),
+    "beside it": lambda x, k: x @ np.eye(3) * k.ravel()[:3] + np.abs(k).max(),
+    "a body": lambda x, k: tape.while_loop(lambda s: s[0] < 9, lambda s: s + np.abs(k.ravel()[:3]) + 1, x),
+    "a branch": lambda x, k: tape.cond(x[0] > 0, lambda x: x * np.square(k.ravel()[:3]), lambda x: x, x),
+    "a batch": lambda x, k: tape.vmap(lambda e: e * np.sin(k.ravel()[:3]))(x),
+    "a loop": lambda x, k: _in_a_loop(x, k.ravel()),
+    "a gradient": lambda x, k: _gradient(x, k.ravel()),
+}
+
+
+@pytest.mark.parametrize("layout", ["small", "large", "a column", "read-only view"])
+@pytest.mark.parametrize("name", FORMS)
+def test_results_of_plain_numpy_follow_arrays_that_are_changed_in_place(name, layout):
+    base = np.random.default_rng(3).normal(size=(3,) if layout == "small" else LARGE)
+    k = base[:, 2] if layout == "a column" else base.view()
+    k.flags.writeable = layout != "read-only view"
+    form, x = FORMS[name], np.array([1.0, -1.0, 2.0])
+    compiled = tape.compile(lambda x: form(x, k))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PathLimitWarning)
+        for step in range(6):
+            for _ in range(2):
+                found, expected = compiled(x + step), form(x + step, k)
+                for a, b in zip(
+                    *[out if isinstance(out, tuple) else (out,) for out in (found, expected)], strict=True
+                ):
+                    np.testing.assert_allclose(a, b, rtol=1e-12)
+            base += [0.5, 1.0, -2.0][step % 3]
+
+
+def test_arrays_that_nothing_was_computed_of_need_one_program():
+    w, mask = np.ones((3, 3)), np.tri(3)
+    compiled = tape.compile(lambda x: (w * np.tri(3) * mask) @ x + np.sqrt(2.0) * np.arange(3))
+    alike = tape.compile(lambda x: w @ x * np.sqrt(2.0))
+    plain = tape.compile(lambda x: np.tanh(w @ x) * 2.0)
+    x = np.array([1.0, 2.0, 3.0])
+    for step in range(40):
+        np.testing.assert_allclose(compiled(x), (w * np.tri(3) * mask) @ x + np.sqrt(2.0) * np.arange(3))
+        np.testing.assert_allclose(alike(x), w @ x * np.sqrt(2.0))
+        np.testing.assert_allclose(plain(x), np.tanh(w @ x) * 2.0)
+        w -= 0.01 * (step + 1)
+    assert [len(c.programs) for c in (alike, plain)] == [1, 1]
+
+
+def test_arrays_that_change_in_every_call_are_a_warning_in_the_end():
+    k = np.ones(2)
+    compiled = tape.compile(lambda x: x * np.exp(k), max_paths=4)
+
+    def calls():
+        for _ in range(120):
+            np.testing.assert_array_equal(compiled(2.0), 2.0 * np.exp(k))
+            np.add(k, 0.01, out=k)
+
+    with pytest.warns(errors.PathLimitWarning, match="reads 'k', which has been changed in place 4 times"):
+        calls()
