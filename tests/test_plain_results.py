@@ -30,6 +30,7 @@ FORMS = {
     "indices": lambda x, k: x[np.argsort(np.sin(5 * k.ravel()[:3]))],
     "a result": lambda x, k: (x * 2, np.abs(k) + 1, k.sum()),
     "beside it": lambda x, k: x @ np.eye(3) * k.ravel()[:3] + np.abs(k).max(),
+    "a loop of Python": lambda x, k: sum([x * part for part in k.ravel()[:3]]),
     "a body": lambda x, k: tape.while_loop(lambda s: s[0] < 9, lambda s: s + np.abs(k.ravel()[:3]) + 1, x),
     "a branch": lambda x, k: tape.cond(x[0] > 0, lambda x: x * np.square(k.ravel()[:3]), lambda x: x, x),
     "a batch": lambda x, k: tape.vmap(lambda e: e * np.sin(k.ravel()[:3]))(x),
@@ -56,6 +57,53 @@ def test_results_of_plain_numpy_follow_arrays_that_are_changed_in_place(name, la
                 ):
                     np.testing.assert_allclose(a, b, rtol=1e-12)
             base += [0.5, 1.0, -2.0][step % 3]
+
+
+def number_of_python(k):
+    return lambda x: x * float(k.sum()) + int(np.abs(k).max())
+
+
+def branch_of_python(k):
+    return lambda x: x * 2 if k.sum() > 0 else x * 3
+
+
+def branch_by_another_name(k):
+    def f(x):
+        held = k
+        if held[0] > 0 and x.ndim:
+            return x * 2
+        return x
+
+    return f
+
+
+def steps_of_python(k):
+    def f(x):
+        largest = 0
+        while np.abs(k).max() > largest:
+            x, largest = x * 1.5, largest + 1
+        return x
+
+    return f
+
+
+def only_on_one_path(k):
+    return lambda x: x * np.exp(k) if x[0] > 5 else x
+
+
+READERS = [number_of_python, branch_of_python, branch_by_another_name, steps_of_python, only_on_one_path]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+def test_what_python_reads_of_an_array_by_its_name_follows_it(reader):
+    k, x = np.array([0.5, -2.0]), np.array([1.0, 3.0])
+    f = reader(k)
+    compiled, slope = tape.compile(f), tape.compile(tape.grad(lambda x: np.sum(f(x))))
+    for step in range(12):
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x + step), f(x + step), rtol=1e-12)
+            np.testing.assert_allclose(slope(x), tape.grad(lambda x: np.sum(f(x)))(x), rtol=1e-12)
+        k += [0.5, 1.5, -1.7, -1.0][step % 4]
 
 
 def test_arrays_that_nothing_was_computed_of_need_one_program():

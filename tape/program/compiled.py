@@ -17,7 +17,7 @@ from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
 from tape.inspect.words import counted
 from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
-from tape.program.calls.arrays import Arrays, contents
+from tape.program.calls.arrays import Arrays, contents, place_of
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
@@ -507,13 +507,12 @@ class Compiled:
         except NotReady as missing:
             known.awaits = str(missing)
             return Results(recorded).restore(leaves)
-        found = recorded.plain_results([array.value for array in before.arrays])
+        results = recorded.plain_results([array.value for array in before.arrays])
         path = Path(recorded, program)
         with self._kinds.lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 self._growth.kinds += not known.paths
-                self._note_contents(known, path, found, held)
-                names.extend(known.contents or ())
+                self._note_contents(known, path, names, results, held)
                 known.use(path, names)
                 known.layouts = None if known.layouts is None else {}
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
@@ -522,16 +521,23 @@ class Compiled:
         return path.restore(leaves)
 
     def _note_contents(
-        self, known: Specialisation, path: Path, found: Sequence[Any], held: Sequence[Binding]
+        self,
+        known: Specialisation,
+        path: Path,
+        names: Bindings,
+        results: Sequence[Any],
+        held: Sequence[Binding],
     ) -> None:
-        """Note the arrays whose content a new path depends on, or may, by results of plain NumPy."""
+        """Note the arrays whose content a new path may depend on: by results of NumPy, or branches."""
         if known.replaces is not None:
             before, changed = known.replaces
             if any(path.is_same_as(other) for other in before.paths):
-                self._kinds.note_same(changed, found)
+                self._kinds.note_same(changed, results)
             known.replaces = None
-        if found and known.contents is None:
-            known.contents = [content for content in held if not self._kinds.is_independent_of(content)]
+        for content in held:
+            if content.key in names.decisive or (results and not self._kinds.is_independent_of(content)):
+                known.contents.setdefault(place_of(content), content)
+        names.extend(known.contents.values())
 
     def _writes_to(self, array: Binding) -> None:
         """Run as plain Python from now on: the function writes to an array that it uses.

@@ -142,9 +142,9 @@ class Kinds:
 
         Floats that would not be the same by chance are evidence enough; masks and indices are not.
         """
-        is_exact = all(np.result_type(result).kind in "fc" for result in results)
+        is_certain = all(np.result_type(result).kind in "fc" for result in results)
         self._rebindings -= 1
-        self._same[place_of(content)] += _ENOUGH if is_exact else 1
+        self._same[place_of(content)] += _ENOUGH if is_certain else 1
 
     def is_independent_of(self, content: Binding) -> bool:
         """Return whether programs are the same whatever an array holds, but for what they read themselves."""

@@ -170,8 +170,8 @@ class Specialisation:
         How often the function has bound a name anew, while it was recorded, that it uses itself.
     replaces : tuple of Specialisation and Binding, or None
         The one before an array held something else, and that array, if this was the reason to make this one.
-    contents : list of Binding or None
-        Of the arrays that it was recorded with, if a path depends on what plain NumPy has made of them.
+    contents : dict
+        By their place, the contents of arrays on which paths may depend: by results of plain NumPy, or branches.
     waiting : dict
         Calls that have run as plain Python for want of a path, by the outcomes with which it begins.
     """
@@ -189,7 +189,7 @@ class Specialisation:
         self.reads_ints = False
         self.changes = 0
         self.replaces: tuple[Specialisation, Binding] | None = None
-        self.contents: list[Binding] | None = None
+        self.contents: dict[Any, Binding] = {}
         self.layouts: dict[Layout, bool] | None = None
         self.waiting: dict[tuple[Outcome, ...], int] = {}
 

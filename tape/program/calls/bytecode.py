@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
@@ -15,6 +15,8 @@ _ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 _ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 _CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
+_NUMBERS = frozenset({"bool", "complex", "float", "int", "round"})
+"""What makes numbers of Python's."""
 _BY_STRINGS = frozenset({"getattr", "hasattr", "attrgetter", "vars", "__dict__"})
 """What reads attributes whose names are strings."""
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
@@ -42,6 +44,8 @@ class Names(NamedTuple):
     written : frozenset of str
         Names of all kinds, except local ones, of what it writes into: ``work[k] = 1``, ``work += 1``,
         ``work.fill(1)``, also where a local variable is another name of it.
+    decisive : frozenset of str
+        Names in conditions, and in what becomes a number of Python's: ``if k[0] > 0``, ``float(k.sum())``.
     catches : bool
         Whether it catches exceptions.
     imports : tuple of tuple
@@ -59,6 +63,7 @@ class Names(NamedTuple):
     stored: frozenset[str]
     used: frozenset[str]
     written: frozenset[str]
+    decisive: frozenset[str]
     catches: bool
     imports: tuple[tuple[int, str, tuple[str, ...]], ...]
     matches: bool
@@ -82,6 +87,7 @@ def names_in(code: CodeType) -> Names:
     read: set[str] = set()
     stored: set[str] = set()
     written: set[str] = set()
+    decisive: set[str] = set()
     uses: Counter[str] = Counter()  # how often it is read, less how often it is bound to what it was and more
     catches = matches = False
     imports: list[tuple[int, str, tuple[str, ...]]] = []
@@ -92,6 +98,10 @@ def names_in(code: CodeType) -> Names:
         catches = catches or opname in _CATCHES
         if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             found[name] = None
+            if name in _NUMBERS:
+                decisive |= _read_in(instructions[k + 1 : _end(instructions, k)], aliases)
+        elif opname.startswith("POP_JUMP") and not opname.endswith("NONE"):
+            decisive |= _read_in(instructions[_start(instructions, k) : k], aliases)
         elif opname in _ATTRIBUTE_READS:
             attributes.add(name)
             if name in _FILLS and k:
@@ -135,12 +145,13 @@ def names_in(code: CodeType) -> Names:
             stored |= inner.stored
             used |= inner.used
             written |= inner.written
+            decisive |= inner.decisive
             catches, matches = catches or inner.catches, matches or inner.matches
             imports += inner.imports
             optional |= inner.optional
     return Names(
         tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), frozenset(used | optional),
-        frozenset(written), catches, tuple(imports), matches, frozenset(optional),
+        frozenset(written), frozenset(decisive), catches, tuple(imports), matches, frozenset(optional),
     )  # fmt: skip
 
 
@@ -176,10 +187,33 @@ def _container(instructions: Sequence[dis.Instruction], at: int) -> dis.Instruct
     if end < at:
         copies = [k for k in range(end) if instructions[k].opname == "COPY"]
         end = copies[-2] if len(copies) > 1 else 0
-    parts = 2 if instructions[at].opname == "STORE_SLICE" and end == at else 1
-    for _ in range(parts):
-        depth = 0
-        while end and depth < 1:
-            end -= 1
-            depth += dis.stack_effect(instructions[end].opcode, instructions[end].arg, jump=False)
+    for _ in range(2 if instructions[at].opname == "STORE_SLICE" and end == at else 1):
+        end = _start(instructions, end)
     return instructions[end - 1] if end else None
+
+
+def _start(instructions: Sequence[dis.Instruction], end: int) -> int:
+    """Return where the expression begins whose value is on the stack before an instruction."""
+    depth = 0
+    while end and depth < 1:
+        end -= 1
+        depth += _effect(instructions[end])
+    return end
+
+
+def _end(instructions: Sequence[dis.Instruction], start: int) -> int:
+    """Return where the call ends whose function an instruction loads."""
+    depth = 0
+    for k in range(start, len(instructions)):
+        depth += _effect(instructions[k])
+        if k > start and depth <= 1:
+            return k + 1
+    return len(instructions)
+
+
+def _effect(instruction: dis.Instruction) -> int:
+    return dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
+
+
+def _read_in(instructions: Iterable[dis.Instruction], aliases: dict[str, set[str]]) -> set[str]:
+    return set().union(*[_names_of(one, aliases) for one in instructions])

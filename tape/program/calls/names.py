@@ -106,6 +106,8 @@ class Bindings:
     ----------
     tells_types : bool
         Whether it calls ``type``, or catches exceptions, so that it can tell an int from an object like it.
+    decisive : set of str
+        Names in conditions, and in what becomes a number of Python's.
     arrays : list of Binding
         Those of arrays, also of items of tuples, but for arrays that it only stores something in.
 
@@ -135,6 +137,7 @@ class Bindings:
             for binding in (*walk.found, *walk.fixed)
             if isinstance(binding.value, np.ndarray) and binding.key not in kept_only
         ]
+        self.decisive = walk.decisive
         self.tells_types = walk.catches or any(b.kind == "presence" and b.key == "type" for b in walk.found)
 
     def extend(self, others: Iterable[Binding]) -> None:
@@ -222,6 +225,7 @@ class _Walk:
         self.stored: set[str] = set()  # names that code binds, of whatever kind
         self.used: set[str] = set()  # names that code reads for more than to bind them anew
         self.written: set[str] = set()  # names of what code writes into
+        self.decisive: set[str] = set()  # names in conditions, and in what becomes a number of Python's
         self._known: set[tuple[int, str]] = set()
         while self._waiting or self._look_up_attributes():
             self._visit(self._waiting.pop())
@@ -326,6 +330,7 @@ class _Walk:
         self.stored |= names.stored
         self.used |= names.used
         self.written |= names.written
+        self.decisive |= names.decisive
         for name in names.globals:
             if name in function.__globals__:
                 self._bind("global", function.__globals__, name, function.__globals__[name])
