@@ -5,6 +5,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import tape
 from tape import errors, ops, tree
@@ -136,6 +137,14 @@ def test_arrays_written_while_recording_are_refused():
 
     with pytest.raises(tape.errors.InPlaceError):
         tape.compile(f)(X)
+
+
+def test_sparse_arrays_that_are_dicts_are_read_anew():
+    matrix = sparse.dok_array(np.eye(2))
+    compiled = tape.compile(lambda x: matrix @ x)
+    for value in (1.0, 5.0, -2.0):
+        matrix[0, 1] = value
+        np.testing.assert_array_equal(compiled(X), matrix @ X)
 
 
 def written_by_item(work, k):

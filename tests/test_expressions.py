@@ -100,6 +100,13 @@ def test_constants_do_not_widen():
     assert expression("a*2*x")(0.5, X.astype(np.float32)).dtype == np.float32
 
 
+def test_batches():
+    f = expression("tanh(x) + x*y")
+    x = np.array([[0.1, 0.5], [1.0, -2.0]])
+    np.testing.assert_allclose(tape.vmap(f)(x, x), f(x, x))
+    np.testing.assert_allclose(tape.compile(tape.vmap(f, in_axes=(0, None)))(x, x[0]), f(x, x[0]))
+
+
 def test_any_order():
     f = expression("sin(a) + 0.2*sin(5*a)")
     derivative = f

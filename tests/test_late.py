@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tape
+from tape.core.table import OPERATIONS
 from tape.ops import late
 
 START = """
@@ -60,3 +62,12 @@ def test_names_are_those_of_the_operations():
     assert all(getattr(tape.ops, name) is getattr(late, name) for name in public)
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         _ = tape.ops.no_such_name
+
+
+@pytest.mark.parametrize("name", ["var", "std", "dot", "trace", "sum"])
+def test_methods_are_found_before_their_functions_are(monkeypatch, name):
+    x = np.array([[1.0, 2.0], [3.0, 5.0]])
+    arguments = [x] if name == "dot" else []
+    monkeypatch.delitem(OPERATIONS, getattr(np, name))
+    found = tape.jvp(lambda x: getattr(x, name)(*arguments), (x,), (x,))[0]
+    np.testing.assert_allclose(found, getattr(x, name)(*arguments))

@@ -2,10 +2,12 @@
 
 import argparse
 import functools
+import itertools
 import operator
 import sys
 import threading
 import types
+import warnings
 from array import array
 from collections import ChainMap, OrderedDict, UserDict, deque
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape import errors
 from tests.test_names import namespace
 
 X = np.array([1.0, 2.0])
@@ -259,6 +262,63 @@ def function_for_a_type_registered_later():
     return lambda x: x * factor("a"), lambda: factor.register(str, lambda kind: 5.0)
 
 
+def bound_method_of_a_dict():
+    held = {"k": 1.0}
+    get = held.get
+    return lambda x: x * get("k"), lambda: held.update(k=5.0)
+
+
+def bound_operator_of_a_list():
+    held = [1.0]
+    get = held.__getitem__
+    return lambda x: x * get(0), lambda: held.__setitem__(0, 5.0)
+
+
+def method_in_a_partial():
+    held = {"k": 1.0}
+    get = functools.partial(held.get, "k")
+    return lambda x: x * get(), lambda: held.update(k=5.0)
+
+
+def values_of_a_dict():
+    held = {"k": 1.0}
+    values = held.values()
+    return lambda x: x * sum(values), lambda: held.update(k=5.0)
+
+
+def proxy_of_a_dict():
+    held = {"k": 1.0}
+    proxy = types.MappingProxyType(held)
+    return lambda x: x * proxy["k"], lambda: held.update(k=5.0)
+
+
+def attribute_by_getattribute():
+    class Held:
+        w = 1.0
+
+        def get(self):
+            return object.__getattribute__(self, "w")
+
+    held = Held()
+    return lambda x: x * held.get(), lambda: setattr(held, "w", 5.0)
+
+
+def attribute_by_a_partial():
+    held = types.SimpleNamespace(w=1.0)
+    get = functools.partial(getattr, held, "w")
+    return lambda x: x * get(), lambda: setattr(held, "w", 5.0)
+
+
+def items_of_a_set():
+    held = {1.0}
+    return lambda x: x * sum(held), lambda: held.add(5.0)
+
+
+def memory_of_an_array():
+    held = memoryview(array("d", [1.0]))
+    return lambda x: x * held[0], lambda: held.__setitem__(0, 5.0)
+
+
 WAYS = [
     keyword_default, function_by_keyword_default, library_instance, object_in_a_library_instance,
     order_of_a_dict, order_of_an_ordered_dict, imported_name, imported_module, folder_without_a_file,
@@ -267,7 +327,9 @@ WAYS = [
     item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type, attribute_of_a_thread,
     attribute_over_one_that_is_computed, attribute_in_a_partial_method, attribute_by_attrgetter,
     attribute_by_an_attrgetter_of_before, attribute_by_its_dict, item_of_an_array_of_python, item_of_bytes,
-    item_of_an_array_of_objects, function_for_a_type_registered_later,
+    item_of_an_array_of_objects, function_for_a_type_registered_later, bound_method_of_a_dict,
+    bound_operator_of_a_list, method_in_a_partial, values_of_a_dict, proxy_of_a_dict,
+    attribute_by_getattribute, attribute_by_a_partial, items_of_a_set, memory_of_an_array,
 ]  # fmt: skip
 
 
@@ -303,3 +365,28 @@ def test_each_thread_has_attributes_of_its_own():
     thread.join()
     assert found == [5.0, 5.0]
     assert compiled(1.0) == 1.0
+
+
+def generator():
+    yield from [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: iter([1.0, 2.0, 3.0]), generator, lambda: itertools.cycle([1.0, 2.0])]
+)
+def test_iterators_go_on_in_each_call(make):
+    one, other = make(), make()
+    compiled = tape.compile(lambda x: x * next(one))
+    with pytest.warns(errors.NotCompiledWarning, match="uses 'one', and changes it"):
+        assert compiled(1.0) == next(other)
+    assert [compiled(1.0), compiled(1.0)] == [next(other), next(other)]
+
+
+def test_a_set_that_the_function_adds_to_is_that_of_the_call():
+    one, other = set(), set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        compiled = tape.compile(lambda x: (one.add(len(one)), x * len(one))[1])
+        for _ in range(8):
+            other.add(len(other))
+            assert compiled(1.0) == len(other)

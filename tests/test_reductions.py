@@ -352,3 +352,16 @@ def test_exponentials_of_integers_are_those_of_floats(name, dtype):
     for found in (f(x), tape.compile(f)(x), weighted(1.0, x), tape.vmap(f)(x[None])[0]):
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("function", [np.any, np.all])
+def test_questions_about_some_elements_are_those_of_numpy(function, axis):
+    where = np.array([[True, False, True], [True, True, False]])
+    compiled = tape.compile(lambda x: function(x > 0, axis=axis, where=where))
+    for x in (np.array([[1.0, -1.0, 2.0], [-3.0, 1.0, 1.0]]), np.full((2, 3), 1.0), np.full((2, 3), -1.0)):
+        expected = function(x > 0, axis=axis, where=where)
+        np.testing.assert_array_equal(compiled(x), expected)
+        np.testing.assert_array_equal(
+            tape.vmap(lambda x: function(x > 0, where=where))(x[None]), [function(x > 0, where=where)]
+        )

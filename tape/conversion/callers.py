@@ -279,6 +279,7 @@ _ADVICE = {
         for name in (*_DRAWS, "exponential", "normal", "uniform")
     },
     "np.random.Generator.uniform": "Use tape.random, or low + (high - low) * rng.random(size)",
+    "np.arange": "Read the number by int(): np.arange(int(n))",
     "np.vectorize": "Map the function over the elements by tape.vmap, or write it in calls on whole arrays",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
     **dict.fromkeys(

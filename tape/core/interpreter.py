@@ -50,6 +50,8 @@ class Interpreter:
         `tape.core.record` generates may do it.
     is_mapped : bool
         Whether its batches are the examples of `tape.vmap`, of which each draws random numbers of its own.
+    watching : Watching or None
+        What is told about each node.
     """
 
     __slots__ = ()
@@ -59,6 +61,7 @@ class Interpreter:
     is_program: ClassVar[bool] = False
     is_plain: bool = False
     is_mapped: bool = False
+    watching: Any = None
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the result of an operation, of which one operand at least belongs to this interpreter."""

@@ -72,9 +72,10 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method that does what a NumPy function does with this as its first argument."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs:
+        operation = OPERATIONS.get(function)
+        if operation is None or "out" in kwargs:  # it may be imported only now
             return call_function(function, (self, *args), kwargs)
-        return OPERATIONS[function](self, *args, **kwargs)
+        return operation(self, *args, **kwargs)
 
     method.__name__ = function.__name__
     method.__doc__ = f"As `numpy.{function.__name__}` of this."

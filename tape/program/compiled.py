@@ -539,12 +539,12 @@ class Compiled:
                 known.contents.setdefault(place_of(content), content)
         names.extend(known.contents.values())
 
-    def _writes_to(self, array: Binding) -> None:
-        """Run as plain Python from now on: the function writes to an array that it uses.
+    def _writes_to(self, changed: Binding) -> None:
+        """Run as plain Python from now on: the function writes to an array that it uses, or uses an iterator.
 
         Its programs so far, of calls that left the array as it was, rely on what it holds.
         """
-        self._growth.warn_of_changes(array)
+        self._growth.warn_of_changes(changed)
         with self._kinds.lock:
             self._writes = True
             self._latest = None

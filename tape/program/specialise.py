@@ -171,7 +171,7 @@ class Specialisation:
     replaces : tuple of Specialisation and Binding, or None
         The one before an array held something else, and that array, if this was the reason to make this one.
     contents : dict
-        By their place, the contents of arrays on which paths may depend: by results of plain NumPy, or branches.
+        By their place, the contents of arrays on which paths may depend: by results of NumPy, or branches.
     waiting : dict
         Calls that have run as plain Python for want of a path, by the outcomes with which it begins.
     """

@@ -269,7 +269,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 
 @implements(np.all)
-def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+def all(
+    a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, where: Any = True
+) -> Any:
     """Return whether all elements are true, over axes, as `numpy.all`; recorded without a derivative.
 
     Examples
@@ -278,11 +280,15 @@ def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
     >>> bool(tape.ops.all([True, False]))
     False
     """
+    if where is not True:
+        a = logical_or(a, logical_not(where))
     return _all(a, axis=axis_of(a, axis), keepdims=keepdims)
 
 
 @implements(np.any)
-def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+def any(
+    a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, where: Any = True
+) -> Any:
     """Return whether any element is true, over axes, as `numpy.any`; recorded without a derivative.
 
     Examples
@@ -291,6 +297,8 @@ def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
     >>> bool(tape.ops.any([True, False]))
     True
     """
+    if where is not True:
+        a = logical_and(a, where)
     return _any(a, axis=axis_of(a, axis), keepdims=keepdims)
 
 

@@ -17,7 +17,7 @@ _ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 _CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
 _NUMBERS = frozenset({"bool", "complex", "float", "int", "round"})
 """What makes numbers of Python's."""
-_BY_STRINGS = frozenset({"getattr", "hasattr", "attrgetter", "vars", "__dict__"})
+_BY_STRINGS = frozenset({"getattr", "hasattr", "attrgetter", "vars", "__dict__", "__getattribute__"})
 """What reads attributes whose names are strings."""
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
 """Methods that add to a collection, and read nothing of it."""

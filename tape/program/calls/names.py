@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 import operator
 import sys
 import sysconfig
 import types
 from array import array
 from collections import ChainMap, UserDict, UserList, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import resolve_name
@@ -82,7 +83,9 @@ class Binding:
         if found is self.value:
             return True
         if self.kind == "keys":
-            return bool(found == self.value)
+            with suppress(ValueError):  # keys whose == is not a bool
+                return bool(found == self.value)
+            return False
         if type(found) is not type(self.value) or not isinstance(found, _VALUES):
             return False
         return key_of(found) == key_of(self.value)
@@ -131,6 +134,7 @@ class Bindings:
         self._stored = walk.stored
         self._used = walk.used
         self._written = walk.written
+        self._iterators = walk.iterators
         kept_only = walk.written - walk.used
         self.arrays = [
             binding
@@ -168,8 +172,9 @@ class Bindings:
         )
 
     def written(self) -> Binding | None:
-        """Return a name of an array that the function's code writes to, if there is one."""
-        return next((binding for binding in self.arrays if binding.key in self._written), None)
+        """Return a name of an array that the function writes to, or of an iterator, if there is one."""
+        arrays = (binding for binding in self.arrays if binding.key in self._written)
+        return next(chain(self._iterators, arrays), None)
 
     def changed(self) -> Binding | None:
         """Return a name that is bound to something else now, if there is one."""
@@ -214,6 +219,7 @@ class _Walk:
     def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
         self.found: list[Binding] = []
         self.fixed: list[Binding] = []  # arrays in tuples, which are bound for good
+        self.iterators: list[Binding] = []
         self.catches = self.matches = False
         self._home = _package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
@@ -241,6 +247,8 @@ class _Walk:
         """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
+        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+            self.iterators.append(self.found[-1])
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
             self._waiting.append(value)
@@ -258,8 +266,12 @@ class _Walk:
             self._visit_function(value)
         elif isinstance(value, types.MethodType):
             self._waiting += [value.__self__, value.__func__]
+        elif isinstance(value, _BOUND):
+            self._waiting.append(value.__self__)
         elif isinstance(value, functools.partial):
             self._waiting += [value.func, *value.args]
+            if value.func is getattr:
+                self._attributes.update(value.args[1:2])
             self._visit_items(value.keywords)
         elif isinstance(value, functools.partialmethod):
             self._waiting += [value.func, *value.args, *value.keywords.values()]
@@ -277,7 +289,12 @@ class _Walk:
                 self._bind("item", value, index, value[index])
         elif isinstance(value, ChainMap):
             self._visit_items(value.maps)
-        elif isinstance(value, (tuple, list, dict, deque, array, bytearray)):
+        elif is_sparse(value):  # products read its parts, whatever the code says
+            for name in _PARTS & vars(value).keys():
+                self._bind("attribute", value, name, vars(value)[name])
+        elif isinstance(value, _VIEWS):
+            self._visit_items(value.mapping)
+        elif isinstance(value, _COLLECTIONS):
             self._visit_items(value)
             if self._is_users(type(value)):
                 self._owners.append(value)
@@ -289,9 +306,6 @@ class _Walk:
                 self._owners.append(value)
                 if self.matches:
                     self._attributes |= {*getattr(value, "__match_args__", ())}
-        elif is_sparse(value):  # products read its parts, whatever the code says
-            for name in _PARTS & vars(value).keys():
-                self._bind("attribute", value, name, vars(value)[name])
         elif self._is_users(type(value)):
             self._owners.append(value)
             self._waiting.append(type(value))
@@ -369,15 +383,18 @@ class _Walk:
         return not is_frozen and module.__name__ not in sys.builtin_module_names
 
     def _visit_items(self, items: Any) -> None:
+        if isinstance(items, memoryview) and items.ndim != 1:
+            return
         if isinstance(items, tuple):
             self._waiting += items[:_MOST_ITEMS]
             self.fixed += [Binding("item", items, k, value) for k, value in enumerate(items[:_MOST_ITEMS])]
             return
-        is_short_dict = isinstance(items, dict) and len(items) <= _MOST_ITEMS
-        kind, value = ("keys", (*items,)) if is_short_dict else ("length", len(items))
+        is_short, is_mapping = len(items) <= _MOST_ITEMS, isinstance(items, Mapping)
+        has_keys = is_short and (is_mapping or isinstance(items, set))
+        kind, value = ("keys", (*items,)) if has_keys else ("length", len(items))
         self.found.append(Binding(kind, items, None, value))
-        if len(items) <= _MOST_ITEMS:
-            for key, value in items.items() if isinstance(items, dict) else enumerate(items):
+        if is_short and not isinstance(items, set):
+            for key, value in items.items() if is_mapping else enumerate(items):
                 self._bind("item", items, key, value)
 
     def _look_up_attributes(self) -> bool:
@@ -454,6 +471,9 @@ def _is_layer(kind: type) -> bool:
 
 
 _EMPTY: Any = object()
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_COLLECTIONS = (tuple, list, dict, set, deque, array, bytearray, memoryview, types.MappingProxyType)
 _PARTS = {"coords", "data", "indices", "indptr", "offsets", "rows"}
 """Of sparse arrays."""
 _LIBRARIES = tuple(
