@@ -292,6 +292,7 @@ class _Walk:
         elif is_sparse(value):  # products read its parts, whatever the code says
             for name in _PARTS & vars(value).keys():
                 self._bind("attribute", value, name, vars(value)[name])
+                self._waiting.append(vars(value)[name])
         elif isinstance(value, _VIEWS):
             self._visit_items(value.mapping)
         elif isinstance(value, _COLLECTIONS):
@@ -474,7 +475,7 @@ _EMPTY: Any = object()
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _COLLECTIONS = (tuple, list, dict, set, deque, array, bytearray, memoryview, types.MappingProxyType)
-_PARTS = {"coords", "data", "indices", "indptr", "offsets", "rows"}
+_PARTS = {"_dict", "coords", "data", "indices", "indptr", "offsets", "rows"}
 """Of sparse arrays."""
 _LIBRARIES = tuple(
     {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
