@@ -18,8 +18,9 @@ from tape.core.streams import Scope, Source, Undeclared
 from tape.inspect.words import counted
 from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
 from tape.program.calls.arrays import Arrays, contents, place_of
+from tape.program.calls.binding import Binding
 from tape.program.calls.calling import unshared
-from tape.program.calls.names import Binding, Bindings
+from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing, check_returned
 from tape.program.growth import Growth

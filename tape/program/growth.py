@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tape import errors, tree
-from tape.program.calls.names import Binding
+from tape.program.calls.binding import Binding
 from tape.program.calls.statics import Form, key_of
 from tape.program.specialise import Path, Specialisation
 

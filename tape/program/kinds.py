@@ -14,8 +14,8 @@ import numpy as np
 
 from tape import errors, tree
 from tape.program.calls.arrays import place_of
+from tape.program.calls.binding import Binding
 from tape.program.calls.integers import Integers, covers
-from tape.program.calls.names import Binding
 from tape.program.calls.statics import Form, is_stable
 from tape.program.growth import Growth
 from tape.program.record.recording import is_dynamic

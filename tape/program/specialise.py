@@ -15,8 +15,9 @@ import numpy as np
 
 from tape import errors, tree
 from tape.conversion.foreign import complaint
+from tape.program.calls.binding import Binding
 from tape.program.calls.calling import as_python
-from tape.program.calls.names import Binding, Bindings
+from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import Dynamic, taker
 from tape.program.calls.statics import Form
 from tape.program.layouts import Layout, are_same, is_equal

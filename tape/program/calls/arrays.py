@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tape.program.calls.names import Binding
+from tape.program.calls.binding import Binding
 
 __all__ = ["Arrays", "contents", "place_of"]
 
@@ -65,7 +65,7 @@ def contents(bindings: Sequence[Binding]) -> list[Binding]:
     --------
     >>> import numpy as np
     >>> from tape.program.calls.arrays import contents
-    >>> from tape.program.calls.names import Binding
+    >>> from tape.program.calls.binding import Binding
     >>> k = np.zeros(3)
     >>> (held,) = contents([Binding("global", {"k": k}, "k", k)])
     >>> before = held.holds()

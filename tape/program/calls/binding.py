@@ -1,0 +1,73 @@
+"""`Binding`: a name, or an item of a collection, and the object that it was bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tape.program.calls.statics import key_of
+
+__all__ = ["LOOKUPS", "OF_EQUALS", "VALUES", "Binding"]
+
+VALUES = (bool, int, float, complex, str, bytes, np.generic)
+"""Types that are compared by value, not by identity."""
+
+LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "global": ("{0}[{1}]", lambda owner, key: owner[key]),
+    "cell": ("{0}.cell_contents", lambda owner, key: owner.cell_contents),
+    "item": ("{0}[{1}]", lambda owner, key: owner[key]),
+    "attribute": ("{0}.{2}", getattr),
+    "presence": ("({1} in {0})", lambda owner, key: key in owner),
+    "length": ("len({0})", lambda owner, key: len(owner)),
+    "keys": ("(*{0},)", lambda owner, key: (*owner,)),
+    "content": ("{0}.tobytes()", lambda owner, key: owner.tobytes()),
+}
+"""How a binding is read: as an expression of owner, key and the text of the key; and by a call."""
+OF_EQUALS = ("length", "keys", "content")
+"""Kinds whose values are equal, not identical, from one look to the next."""
+
+
+@dataclass(slots=True)
+class Binding:
+    """A name and the object that it was bound to.
+
+    Attributes
+    ----------
+    kind : str
+        One of `LOOKUPS`.
+    owner : Any
+        The object that holds the name: a dict, a list, a cell or any other.
+    key : Any
+        The name, or a position in the owner.
+    value : Any
+        The object that the name was bound to.
+    """
+
+    kind: str
+    owner: Any
+    key: Any
+    value: Any
+
+    def holds(self) -> bool:
+        """Return whether the name is bound to the same object, or to an equal number or string."""
+        try:
+            found = LOOKUPS[self.kind][1](self.owner, self.key)
+        except (LookupError, AttributeError, ValueError, RuntimeError):  # another thread may be at it
+            return False
+        if found is self.value:
+            return True
+        if self.kind == "keys":
+            with suppress(ValueError):  # keys whose == is not a bool
+                return bool(found == self.value)
+            return False
+        if type(found) is not type(self.value) or not isinstance(found, VALUES):
+            return False
+        return key_of(found) == key_of(self.value)
+
+    def current(self) -> Any:
+        """Return what the name is bound to, if it `holds`."""
+        return LOOKUPS[self.kind][1](self.owner, self.key)

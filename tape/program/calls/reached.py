@@ -1,0 +1,345 @@
+"""A search for the names that a function reads, without running it.
+
+Found are globals, variables of enclosing functions, attributes and items of the objects that these are bound
+to, in the function itself and in the plain Python functions it reaches. Code of libraries is not searched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+import operator
+import sys
+import sysconfig
+import types
+from array import array
+from collections import ChainMap, UserDict, UserList, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib.util import resolve_name
+from inspect import getattr_static
+from itertools import chain, islice
+from os.path import dirname, join
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.conversion.foreign import is_sparse
+from tape.program.calls.binding import VALUES, Binding
+from tape.program.calls.bytecode import names_in
+
+__all__ = ["Search"]
+
+_MOST_ITEMS = 64
+"""Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
+
+
+class Search:
+    """A search for names, from a function to all that it reads."""
+
+    def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
+        self.found: list[Binding] = []
+        self.fixed: list[Binding] = []  # arrays in tuples, which are bound for good
+        self.iterators: list[Binding] = []
+        self.catches = self.matches = False
+        self._home = _package_folder(f)
+        self._kept: dict[int, Any] = {}  # what was seen, by id
+        self._waiting: list[Any] = [f, *statics]
+        self._owners: list[Any] = []  # objects with attributes
+        self._attributes: set[str] = set()  # that code reads, of whatever object
+        self._optional: set[str] = set()  # attributes that code may do without
+        self._read: set[str] = set()  # all names that code reads, not only puts something into
+        self.stored: set[str] = set()  # names that code binds, of whatever kind
+        self.used: set[str] = set()  # names that code reads for more than to bind them anew
+        self.written: set[str] = set()  # names of what code writes into
+        self.decisive: set[str] = set()  # names in conditions, and in what becomes a number of Python's
+        self._known: set[tuple[int, str]] = set()
+        while self._waiting or self._look_up_attributes():
+            self._visit(self._waiting.pop())
+        for owner in self._owners if self._optional else ():
+            own = _own(owner)
+            if type(own) is dict:
+                missing = [
+                    name for name in sorted(self._optional) if getattr_static(owner, name, _EMPTY) is _EMPTY
+                ]
+                self.found += [Binding("presence", own, name, False) for name in missing]
+
+    def _bind(self, kind: str, owner: Any, key: Any, value: Any) -> None:
+        """Record a name, and search the object that it is bound to, unless that is a module."""
+        if not isinstance(value, types.ModuleType):
+            self.found.append(Binding(kind, owner, key, value))
+        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+            self.iterators.append(self.found[-1])
+        is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
+        if is_looked_into:
+            self._waiting.append(value)
+
+    def _visit(self, value: Any) -> None:
+        is_array = isinstance(value, np.ndarray) and value.dtype != object
+        if id(value) in self._kept or value is None or is_array or isinstance(value, VALUES):
+            return
+        self._kept[id(value)] = value
+        if _is_layer(type(value)):  # which reads its fields in code that is not searched
+            for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
+                self._bind("attribute", value, name, getattr(value, name))
+                self._waiting.append(getattr(value, name))
+        if isinstance(value, types.FunctionType):
+            self._visit_function(value)
+        elif isinstance(value, types.MethodType):
+            self._waiting += [value.__self__, value.__func__]
+        elif isinstance(value, _BOUND):
+            self._waiting.append(value.__self__)
+        elif isinstance(value, functools.partial):
+            self._waiting += [value.func, *value.args]
+            if value.func is getattr:
+                self._attributes.update(value.args[1:2])
+            self._visit_items(value.keywords)
+        elif isinstance(value, functools.partialmethod):
+            self._waiting += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, operator.attrgetter):
+            self._attributes.update(*[path.split(".") for path in value.__reduce__()[1]])
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._waiting.append(value.__func__)
+        elif isinstance(value, property):
+            self._waiting += [value.fget]
+        elif isinstance(value, (UserDict, UserList)):
+            self._bind("attribute", value, "data", value.data)
+            self._visit_items(value.data)
+        elif isinstance(value, np.ndarray):
+            for index in islice(np.ndindex(value.shape), _MOST_ITEMS):
+                self._bind("item", value, index, value[index])
+        elif isinstance(value, ChainMap):
+            self._visit_items(value.maps)
+        elif is_sparse(value):  # products read its parts, whatever the code says
+            for name in _PARTS & vars(value).keys():
+                self._bind("attribute", value, name, vars(value)[name])
+                self._waiting.append(vars(value)[name])
+        elif isinstance(value, _VIEWS):
+            self._visit_items(value.mapping)
+        elif isinstance(value, _COLLECTIONS):
+            self._visit_items(value)
+            if self._is_users(type(value)):
+                self._owners.append(value)
+        elif isinstance(value, types.ModuleType):
+            if self._is_users_module(value):
+                self._owners.append(value)
+        elif isinstance(value, type):
+            if self._is_users(value):
+                self._owners.append(value)
+                if self.matches:
+                    self._attributes |= {*getattr(value, "__match_args__", ())}
+        elif self._is_users(type(value)):
+            self._owners.append(value)
+            self._waiting.append(type(value))
+        else:
+            if type(value).__module__.partition(".")[0] == "tape":  # a transform holds the user's functions
+                self._waiting += [part for part in _attributes_of(value) if callable(part)]
+            self._waiting.append((_own(value) or {}).get("__wrapped__"))  # of functools.lru_cache, say
+            if type(_own(value)) is dict or _slots(type(value)):  # code of the user may read some of it
+                self._owners.append(value)
+
+    def _visit_function(self, function: types.FunctionType) -> None:
+        code = function.__code__
+        cells = [(cell, _content(cell)) for cell in function.__closure__ or ()]
+        if self._is_library(code.co_filename):
+            by_type = function.__dict__.get("registry")  # of functools.singledispatch
+            parts = [function.__dict__.get("__wrapped__"), *[value for _, value in cells]]
+            if isinstance(by_type, Mapping):
+                self.found.append(Binding("length", by_type, None, len(by_type)))
+                self.found += [Binding("item", by_type, kind, chosen) for kind, chosen in by_type.items()]
+                parts += by_type.values()
+            self._waiting += [part for part in parts if callable(part)]
+            return
+        self._owners.append(function)
+        self._bind("attribute", function, "__code__", code)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name):
+                self._bind("attribute", function, name, getattr(function, name))
+        self._waiting.append(function.__kwdefaults__)
+        names = names_in(code)
+        self._import(names.imports, function.__globals__)
+        self.matches = self.matches or names.matches
+        self._optional |= names.optional
+        self.catches = self.catches or names.catches
+        self._attributes |= names.attributes
+        self._read |= names.read
+        self.stored |= names.stored
+        self.used |= names.used
+        self.written |= names.written
+        self.decisive |= names.decisive
+        for name in names.globals:
+            if name in function.__globals__:
+                self._bind("global", function.__globals__, name, function.__globals__[name])
+            else:  # a built-in, that a global may hide one day
+                self.found.append(Binding("presence", function.__globals__, name, False))
+        for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
+            if value is not _EMPTY:
+                self._bind("cell", cell, name, value)
+
+    def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
+        """Search the modules that code imports itself, and bind the names that it takes from them."""
+        for level, name, taken in imports:
+            with suppress(ImportError, TypeError):
+                name = resolve_name("." * level + name, space.get("__package__")) if level else name
+            parts = name.split(".")
+            modules = [sys.modules.get(".".join(parts[: k + 1])) for k in range(len(parts))]
+            for module in modules:
+                if isinstance(module, types.ModuleType):
+                    self._visit(module)
+            last: Any = modules[-1]
+            if isinstance(last, types.ModuleType) and self._is_users_module(last):
+                for key in taken:
+                    if key in vars(last):
+                        self._read.add(key)
+                        self._bind("global", vars(last), key, vars(last)[key])
+                        self._waiting.append(vars(last)[key])
+
+    def _is_users_module(self, module: types.ModuleType) -> bool:
+        file = getattr(module, "__file__", None)
+        if file is None:  # a folder without a file of its own, or one that was made by hand
+            file = next(iter(getattr(module, "__path__", ())), None)
+        if file is not None:
+            return not self._is_library(file)
+        spec = getattr(module, "__spec__", None)
+        is_frozen = getattr(spec, "origin", None) in ("frozen", "built-in")
+        return not is_frozen and module.__name__ not in sys.builtin_module_names
+
+    def _visit_items(self, items: Any) -> None:
+        if isinstance(items, memoryview) and items.ndim != 1:
+            return
+        if isinstance(items, tuple):
+            self._waiting += items[:_MOST_ITEMS]
+            self.fixed += [Binding("item", items, k, value) for k, value in enumerate(items[:_MOST_ITEMS])]
+            return
+        is_short, is_mapping = len(items) <= _MOST_ITEMS, isinstance(items, Mapping)
+        has_keys = is_short and (is_mapping or isinstance(items, set))
+        kind, value = ("keys", (*items,)) if has_keys else ("length", len(items))
+        self.found.append(Binding(kind, items, None, value))
+        if is_short and not isinstance(items, set):
+            for key, value in items.items() if is_mapping else enumerate(items):
+                self._bind("item", items, key, value)
+
+    def _look_up_attributes(self) -> bool:
+        """Look up attributes that code reads, unless that is done; return whether there were any."""
+        for owner in self._owners:
+            for name in sorted(self._names_of(owner)):
+                if (id(owner), name) not in self._known:
+                    self._known.add((id(owner), name))
+                    self._look_up(owner, name)
+        return bool(self._waiting)
+
+    def _names_of(self, owner: Any) -> set[str]:
+        """Return the attributes that code reads and an object has; of a class also those Python reads."""
+        if isinstance(owner, types.ModuleType):
+            return self._attributes & vars(owner).keys()
+        if isinstance(owner, type):
+            held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
+            return {name for name, value in held if name in self._attributes or _is_special(name, value)}
+        if not self._is_users(type(owner)):
+            return self._attributes & {*(_own(owner) or ()), *_slots(type(owner))}
+        if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
+            return self._attributes
+        held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
+        return self._attributes.intersection(chain.from_iterable(held_by))
+
+    def _look_up(self, owner: Any, name: str) -> None:
+        if isinstance(owner, types.ModuleType):
+            if name in vars(owner):
+                self._bind("global", vars(owner), name, vars(owner)[name])
+            return
+        if isinstance(owner, type):
+            kinds = self._users_bases(owner)
+            have_it = [name in vars(kind) for kind in kinds]
+            for number, (kind, has_it) in enumerate(zip(kinds, have_it, strict=True)):
+                if has_it:
+                    self._bind("global", vars(kind), name, vars(kind)[name])
+                elif any(have_it[number:]):  # inherited, and may be hidden one day
+                    self.found.append(Binding("presence", vars(kind), name, False))
+            return
+        own = getattr(owner, "__dict__", None)
+        value = getattr_static(owner, name, _EMPTY)
+        if isinstance(value, types.MemberDescriptorType):  # in slots
+            value = getattr(owner, name, _EMPTY)
+        elif value is _EMPTY and type(own) is dict:  # of a thread, or from `__getattr__`
+            value = own.get(name, _EMPTY)
+            if value is _EMPTY:
+                self.found.append(Binding("presence", own, name, False))
+        if value is _EMPTY:
+            return
+        if name in (own or ()) or not hasattr(value, "__get__"):
+            self._bind("attribute", owner, name, value)
+        elif type(own) is dict and not hasattr(value, "__set__"):  # of the class, and may be hidden one day
+            self.found.append(Binding("presence", own, name, False))
+
+    def _users_bases(self, kind: type) -> list[type]:
+        """Return a class and those that it inherits from, as far as they are the user's."""
+        return [base for base in kind.__mro__ if self._is_users(base)]
+
+    def _is_users(self, kind: type) -> bool:
+        module = sys.modules.get(kind.__module__)
+        return kind.__module__ != "builtins" and not self._is_library(getattr(module, "__file__", None) or "")
+
+    def _is_library(self, filename: str) -> bool:
+        """Return whether a file is of a library: not the user's, nor of the package of the function."""
+        if self._home and filename.startswith(self._home):
+            return False
+        return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
+
+
+def _is_layer(kind: type) -> bool:
+    """Return whether this is a class of layers of this package, or derives from one."""
+    is_ours = any(base.__module__.startswith("tape.nn.") for base in kind.__mro__)
+    return is_ours and dataclasses.is_dataclass(kind)
+
+
+_EMPTY: Any = object()
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_COLLECTIONS = (tuple, list, dict, set, deque, array, bytearray, memoryview, types.MappingProxyType)
+_PARTS = {"_dict", "coords", "data", "indices", "indptr", "offsets", "rows"}
+"""Of sparse arrays."""
+_LIBRARIES = tuple(
+    {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
+)
+
+
+def _package_folder(f: Any) -> str:
+    """Return the folder of the package that a function belongs to; empty if there is none."""
+    module = sys.modules.get((getattr(f, "__module__", None) or "").partition(".")[0])
+    file = getattr(module, "__file__", None)
+    if file is None or not hasattr(module, "__path__") or errors.is_foreign(file):
+        return ""
+    return join(dirname(file), "")
+
+
+def _own(value: Any) -> dict[str, Any] | None:
+    """Return the attributes of an object itself; None if it has none, or raises."""
+    try:
+        return vars(value)
+    except Exception:  # of whatever kind its own code raises
+        return None
+
+
+def _slots(kind: type) -> frozenset[str]:
+    """Return the attributes that instances of a class written in Python hold in slots."""
+    slots = chain.from_iterable([vars(base).get("__slots__", ()) for base in kind.__mro__])
+    return frozenset(slot for slot in slots if isinstance(slot, str))
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
+
+
+def _attributes_of(value: Any) -> list[Any]:
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
+
+def _is_special(name: str, value: Any) -> bool:
+    """Return whether this is a special method, which Python calls without its name in the code."""
+    return name.startswith("__") and isinstance(value, types.FunctionType)
