@@ -175,6 +175,16 @@ def counted(work, k):
     return f
 
 
+def written_in_a_dict(work, k):
+    held = {"work": work}
+
+    def f(x, way):
+        held["work"][:] = way
+        return x * held["work"]
+
+    return f
+
+
 def filled(work, k):
     def f(x, way):
         work.fill(2.0 + way)
@@ -218,8 +228,8 @@ def sorted_in_place(work, k):
 
 
 WRITERS = [
-    written_by_item, written_by_another_name, counted, filled, written_as_an_output, written_by_default,
-    written_in_a_tuple, sorted_in_place,
+    written_by_item, written_by_another_name, written_in_a_dict, counted, filled, written_as_an_output,
+    written_by_default, written_in_a_tuple, sorted_in_place,
 ]  # fmt: skip
 
 
@@ -236,6 +246,24 @@ def test_arrays_that_the_function_writes_to_are_those_of_the_call(writer, shared
             np.testing.assert_array_equal(one, other)
             if shared:
                 one[...] = other[...] = [7.0, -way]
+
+
+def test_local_arrays_of_the_same_name_are_no_reason_to_run_as_plain_python():
+    work = np.ones(2)
+
+    def total(parts):
+        work = np.zeros(1)
+
+        def add(part):
+            work[0] += part
+
+        for part in parts:
+            add(part)
+        return work[0]
+
+    compiled = tape.compile(lambda x: x * work + total([1.0, 2.0]))
+    np.testing.assert_array_equal([compiled(X), compiled(X)], [X + 3.0, X + 3.0])
+    assert len(compiled.programs) == 1
 
 
 def test_arrays_that_are_only_written_to_are_no_reason_to_run_as_plain_python():

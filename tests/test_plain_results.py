@@ -1,5 +1,7 @@
 """What plain NumPy computes of arrays that are closed over follows them when they are changed in place."""
 
+import functools
+import math
 import warnings
 
 import numpy as np
@@ -91,33 +93,101 @@ def only_on_one_path(k):
     return lambda x: x * np.exp(k) if x[0] > 5 else x
 
 
-READERS = [number_of_python, branch_of_python, branch_by_another_name, steps_of_python, only_on_one_path]
+def number_of_math(k):
+    return lambda x: x * math.exp(k[0]) + k.item(1)
 
 
+def branch_by_what_was_computed(k):
+    def f(x):
+        total = k.sum()
+        return x if total > 0 else -x
+
+    return f
+
+
+def branch_on_each(k):
+    def f(x):
+        for part in k:
+            if part > 0:
+                x = x * 2
+        return x
+
+    return f
+
+
+def index(k):
+    return lambda x: x[int(abs(k[0])) % 2] * np.arange(2.0)[np.argsort(k)]
+
+
+def integers_of_an_array(k):
+    return lambda x: x + sum([x * i for i in range(round(abs(k[1])))])
+
+
+def one_of_several_elements(k):
+    return lambda x: x * k[1] + np.maximum(k, 0) + np.sign(k[0])
+
+
+def in_a_dict(k):
+    held = {"k": k}
+    return lambda x: x - float(held["k"][0]) * x
+
+
+def in_a_tuple(k):
+    held = (k, 1)
+    return lambda x: 2 * x if held[0][0] > 0 else x
+
+
+def in_a_partial(k):
+    return functools.partial(lambda k, x: x * np.sin(k), k)
+
+
+READERS = [
+    number_of_python, branch_of_python, branch_by_another_name, steps_of_python, only_on_one_path,
+    number_of_math, branch_by_what_was_computed, branch_on_each, index, integers_of_an_array,
+    one_of_several_elements, in_a_dict, in_a_tuple, in_a_partial,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
-def test_what_python_reads_of_an_array_by_its_name_follows_it(reader):
+def test_what_python_reads_of_an_array_by_its_name_follows_it(reader, frozen):
+    """Also of one that cannot be written to while it is recorded; one element may change, or all."""
     k, x = np.array([0.5, -2.0]), np.array([1.0, 3.0])
     f = reader(k)
     compiled, slope = tape.compile(f), tape.compile(tape.grad(lambda x: np.sum(f(x))))
-    for step in range(12):
-        for _ in range(2):
-            np.testing.assert_allclose(compiled(x + step), f(x + step), rtol=1e-12)
-            np.testing.assert_allclose(slope(x), tape.grad(lambda x: np.sum(f(x)))(x), rtol=1e-12)
-        k += [0.5, 1.5, -1.7, -1.0][step % 4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PathLimitWarning)
+        for step in range(12):
+            k.flags.writeable = not frozen
+            for _ in range(2):
+                np.testing.assert_allclose(compiled(x + step), f(x + step), rtol=1e-12)
+                np.testing.assert_allclose(slope(x), tape.grad(lambda x: np.sum(f(x)))(x), rtol=1e-12)
+            k.flags.writeable = True
+            k[[0, 1, slice(None)][step % 3]] += [0.5, 1.5, -1.7, -1.0][step % 4]
 
 
 def test_arrays_that_nothing_was_computed_of_need_one_program():
-    w, mask = np.ones((3, 3)), np.tri(3)
-    compiled = tape.compile(lambda x: (w * np.tri(3) * mask) @ x + np.sqrt(2.0) * np.arange(3))
-    alike = tape.compile(lambda x: w @ x * np.sqrt(2.0))
-    plain = tape.compile(lambda x: np.tanh(w @ x) * 2.0)
+    w = np.ones((3, 3))
+    scaled = tape.compile(lambda x: w @ x * np.sqrt(2.0))
+    plain = tape.compile(lambda x: np.tanh(w @ x) * 2.0 if w.ndim == 2 else x)
     x = np.array([1.0, 2.0, 3.0])
     for step in range(40):
-        np.testing.assert_allclose(compiled(x), (w * np.tri(3) * mask) @ x + np.sqrt(2.0) * np.arange(3))
-        np.testing.assert_allclose(alike(x), w @ x * np.sqrt(2.0))
+        np.testing.assert_allclose(scaled(x), w @ x * np.sqrt(2.0))
         np.testing.assert_allclose(plain(x), np.tanh(w @ x) * 2.0)
         w -= 0.01 * (step + 1)
-    assert [len(c.programs) for c in (alike, plain)] == [1, 1]
+    assert [len(c.programs) for c in (scaled, plain)] == [1, 1]
+
+
+def test_masks_of_constants_and_branches_on_data_need_few():
+    w = np.ones((3, 3))
+    masked = tape.compile(lambda x: (np.tri(3) * x) @ w)
+    branching = tape.compile(lambda x: x @ w if np.sum(x @ w) > 0 else -x)
+    x = np.array([1.0, 2.0, 3.0])
+    for step in range(40):
+        np.testing.assert_allclose(masked(x), (np.tri(3) * x) @ w)
+        np.testing.assert_allclose(branching(x), x @ w if np.sum(x @ w) > 0 else -x)
+        w += 0.01 * (step + 1)
+    assert [len(c.programs) for c in (masked, branching)] == [1, 1]
 
 
 def test_arrays_that_change_in_every_call_are_a_warning_in_the_end():

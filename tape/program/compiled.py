@@ -17,7 +17,7 @@ from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
 from tape.inspect.words import counted
 from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
-from tape.program.calls.arrays import Arrays, contents, place_of
+from tape.program.calls.arrays import Arrays, contents, is_telling, place_of
 from tape.program.calls.binding import Binding
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
@@ -527,16 +527,18 @@ class Compiled:
         path: Path,
         names: Bindings,
         results: Sequence[Any],
-        held: Sequence[Binding],
+        held: dict[int, Binding],
     ) -> None:
-        """Note the arrays whose content a new path may depend on: by results of NumPy, or branches."""
+        """Note the arrays whose content a new path may depend on: by results of NumPy, or of Python."""
+        decisive = names.decisive()
         if known.replaces is not None:
             before, changed = known.replaces
-            if any(path.is_same_as(other) for other in before.paths):
-                self._kinds.note_same(changed, results)
+            is_same = any(path.is_same_as(other) for other in before.paths)
+            is_certain = not decisive and all(map(is_telling, results))
+            self._kinds.note_content(changed, is_same, is_certain)
             known.replaces = None
-        for content in held:
-            if content.key in names.decisive or (results and not self._kinds.is_independent_of(content)):
+        for number, content in held.items():
+            if (results or number in decisive) and not self._kinds.is_independent_of(content):
                 known.contents.setdefault(place_of(content), content)
         names.extend(known.contents.values())
 

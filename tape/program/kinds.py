@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.program.calls.arrays import place_of
+from tape.program.calls.arrays import is_all_new, place_of
 from tape.program.calls.binding import Binding
 from tape.program.calls.integers import Integers, covers
 from tape.program.calls.statics import Form, is_stable
@@ -24,8 +24,11 @@ from tape.program.specialise import Specialisation, signature_of, static_leaf
 _MAX_KINDS = 1024
 """Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
 
-_ENOUGH = 4
+_ENOUGH = 8
 """Number of programs that were the same after which the content of an array is not looked at any more."""
+
+_MOST_CONTENTS = 8
+"""Number of contents of arrays that get programs of their own: after that plain Python runs."""
 
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
@@ -61,6 +64,7 @@ class Kinds:
         self._known: dict[Any, Specialisation] = {}
         self._former: dict[Any, deque[Specialisation]] = {}  # for other bindings of names
         self._rebindings = 0
+        self._contents = 0  # like them, of arrays that have changed in place
         self._same: Counter[Any] = Counter()  # programs that were the same, by the place of what had changed
         self.integers = Integers()
         self.lock = threading.Lock()
@@ -124,10 +128,15 @@ class Kinds:
             if known.rebound() is None:
                 break
         else:
-            self._rebindings += 1
-            if self._rebindings > self._max_rebindings:
-                self._growth.warn_of_names(changed, self._max_rebindings)
-                return None
+            if changed.kind == "content":
+                self._contents += 1
+            else:
+                self._rebindings += 1
+            most = min(_MOST_CONTENTS, self._max_rebindings)
+            for count, limit in ((self._rebindings, self._max_rebindings), (self._contents, most)):
+                if count > limit:
+                    self._growth.warn_of_names(changed, limit)
+                    return None
             known = Specialisation(old.form, old.signatures, old.donated)
             known.replaces = (old, changed) if changed.kind == "content" else None
         with self.lock:
@@ -137,14 +146,24 @@ class Kinds:
             self._known[key] = known
         return known
 
-    def note_same(self, content: Binding, results: Sequence[Any]) -> None:
-        """Note that a program is the same though an array holds something else, with its results of NumPy.
+    def note_content(self, content: Binding, is_same: bool, is_telling: bool) -> None:
+        """Note whether a program is the same though an array holds something else.
 
-        Floats that would not be the same by chance are evidence enough; masks and indices are not.
+        Parameters
+        ----------
+        content : Binding
+            Of the array, with what it held before.
+        is_same : bool
+            Whether the program is the same.
+        is_telling : bool
+            Whether it would hardly be, if it depended on the array.
         """
-        is_certain = all(np.result_type(result).kind in "fc" for result in results)
-        self._rebindings -= 1
-        self._same[place_of(content)] += _ENOUGH if is_certain else 1
+        place = place_of(content)
+        if not is_same:
+            self._same[place] = 0
+        elif is_all_new(content):
+            self._same[place] += _ENOUGH if is_telling else 1
+            self._contents -= 1
 
     def is_independent_of(self, content: Binding) -> bool:
         """Return whether programs are the same whatever an array holds, but for what they read themselves."""

@@ -7,13 +7,14 @@ A program reads such an array in each call, and writes to none. What plain NumPy
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from tape.program.calls.binding import Binding
 
-__all__ = ["Arrays", "contents", "place_of"]
+__all__ = ["Arrays", "contents", "is_all_new", "is_telling", "place_of"]
 
 _SMALL = 4096
 """Number of bytes up to which all elements are compared in each call."""
@@ -45,7 +46,7 @@ class Arrays:
     """
 
     def __init__(self, bindings: Sequence[Binding]) -> None:
-        each = {id(binding.value): binding for binding in bindings if not _is_opaque(binding.value)}
+        each = {id(binding.value): binding for binding in bindings if _has_numbers(binding.value)}
         self._held = [(binding, _digest(binding.value)) for binding in each.values()]
 
     def changed(self) -> Binding | None:
@@ -53,13 +54,18 @@ class Arrays:
         return next((binding for binding, held in self._held if _digest(binding.value) != held), None)
 
 
-def contents(bindings: Sequence[Binding]) -> list[Binding]:
+def contents(bindings: Sequence[Binding]) -> dict[int, Binding]:
     """Return bindings that hold as long as arrays, or a sample of their elements, are what they are now.
 
     Parameters
     ----------
     bindings : sequence of Binding
-        Of arrays. Those that nobody may write to are left out.
+        Of arrays.
+
+    Returns
+    -------
+    dict of int to Binding
+        By the ids of the arrays.
 
     Examples
     --------
@@ -67,15 +73,17 @@ def contents(bindings: Sequence[Binding]) -> list[Binding]:
     >>> from tape.program.calls.arrays import contents
     >>> from tape.program.calls.binding import Binding
     >>> k = np.zeros(3)
-    >>> (held,) = contents([Binding("global", {"k": k}, "k", k)])
+    >>> (held,) = contents([Binding("global", {"k": k}, "k", k)]).values()
     >>> before = held.holds()
     >>> k += 1
     >>> before, held.holds()
     (True, False)
     """
-    each = {id(binding.value): binding for binding in bindings if _may_change(binding.value)}
-    samples = [(binding.key, _sample(binding.value)) for binding in each.values()]
-    return [Binding("content", sample, key, sample.tobytes()) for key, sample in samples]
+    each = {id(binding.value): binding for binding in bindings if _has_numbers(binding.value)}
+    samples = {number: (binding.key, _sample(binding.value)) for number, binding in each.items()}
+    return {
+        number: Binding("content", sample, key, sample.tobytes()) for number, (key, sample) in samples.items()
+    }
 
 
 def place_of(content: Binding) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -84,11 +92,22 @@ def place_of(content: Binding) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     return sample.ctypes.data, sample.shape, sample.strides
 
 
-def _may_change(array: np.ndarray) -> bool:
-    """Return whether somebody may write to an array of numbers."""
-    while not array.flags.writeable and isinstance(array.base, np.ndarray):
-        array = array.base
-    return array.flags.writeable and array.size > 0 and not _is_opaque(array)
+def is_all_new(content: Binding) -> bool:
+    """Return whether all elements that a binding of `contents` compares are others now."""
+    before, now = (np.frombuffer(held, content.owner.dtype) for held in (content.value, content.current()))
+    return bool(np.all(before != now))
+
+
+def is_telling(result: Any) -> bool:
+    """Return whether a result of plain NumPy would hardly be the same by chance for other arrays.
+
+    Masks, indices and what is 0 or 1 may be.
+    """
+    return np.result_type(result).kind in "fc" and not np.isin(np.abs(result), (0, 1)).all()
+
+
+def _has_numbers(array: np.ndarray) -> bool:
+    return array.size > 0 and not (array.dtype.hasobject or array.dtype.kind == "T")
 
 
 def _sample(array: np.ndarray) -> np.ndarray:
@@ -109,8 +128,3 @@ def _digest(array: np.ndarray) -> int:
     words = flat[: flat.size // 8192 * 8192].view(np.uint64).reshape(-1, 1024)
     rest = crc32(flat[words.nbytes :].data)
     return crc32(np.add.reduce(words, 1).data, crc32(np.add.reduce(words, 0).data, rest))
-
-
-def _is_opaque(array: np.ndarray) -> bool:
-    """Return whether the memory of an array holds references, to objects or strings."""
-    return array.dtype.hasobject or array.dtype.kind == "T"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
@@ -14,9 +14,17 @@ _READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FRO
 _ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 _ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
+_DECIDES = (
+    "POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE",
+    "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE", "BINARY_SUBSCR", "BINARY_SLICE",
+)  # fmt: skip
 _CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
-_NUMBERS = frozenset({"bool", "complex", "float", "int", "round"})
-"""What makes numbers of Python's."""
+_NUMBERS = frozenset({"bool", "complex", "float", "int", "round", "range", "math", "cmath"})
+"""What makes numbers of Python's, or takes them."""
+_READERS = frozenset({"item", "tolist"})
+"""Methods of arrays that make numbers of Python's."""
+_OF_TYPE = frozenset({"ndim", "shape", "size", "dtype"})
+"""Attributes of arrays that do not depend on what they hold."""
 _BY_STRINGS = frozenset({"getattr", "hasattr", "attrgetter", "vars", "__dict__", "__getattribute__"})
 """What reads attributes whose names are strings."""
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
@@ -45,7 +53,8 @@ class Names(NamedTuple):
         Names of all kinds, except local ones, of what it writes into: ``work[k] = 1``, ``work += 1``,
         ``work.fill(1)``, also where a local variable is another name of it.
     decisive : frozenset of str
-        Names in conditions, and in what becomes a number of Python's: ``if k[0] > 0``, ``float(k.sum())``.
+        Names in conditions and indices, and in what becomes a number of Python's: ``if k[0] > 0``,
+        ``x[k[0]]``, ``float(k.sum())``.
     catches : bool
         Whether it catches exceptions.
     imports : tuple of tuple
@@ -92,20 +101,22 @@ def names_in(code: CodeType) -> Names:
     catches = matches = False
     imports: list[tuple[int, str, tuple[str, ...]]] = []
     instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
-    aliases = _aliases(instructions)
+    aliases, sources = _aliases(instructions), _sources(instructions)
     for k, (instruction, following) in enumerate(zip(instructions, [*instructions[1:], None], strict=True)):
         opname, name = instruction.opname, instruction.argval
         catches = catches or opname in _CATCHES
         if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             found[name] = None
             if name in _NUMBERS:
-                decisive |= _read_in(instructions[k + 1 : _end(instructions, k)], aliases)
-        elif opname.startswith("POP_JUMP") and not opname.endswith("NONE"):
-            decisive |= _read_in(instructions[_start(instructions, k) : k], aliases)
+                decisive |= _read_in(instructions[k + 1 : _end(instructions, k)], sources)
+        elif opname in _DECIDES:  # a condition, or what is between brackets
+            decisive |= _read_in(instructions[_start(instructions, k) : k], sources)
         elif opname in _ATTRIBUTE_READS:
             attributes.add(name)
             if name in _FILLS and k:
                 written |= _names_of(instructions[k - 1], aliases)
+            if name in _READERS:
+                decisive |= _read_in(instructions[_start(instructions, k) : k], sources)
         elif opname in _WRITES:
             stored.add(name)
             if _is_augmented(instructions[max(k - 2, 0) : k]):
@@ -144,8 +155,8 @@ def names_in(code: CodeType) -> Names:
             read |= inner.read
             stored |= inner.stored
             used |= inner.used
-            written |= inner.written
-            decisive |= inner.decisive
+            written |= inner.written.difference(code.co_cellvars)
+            decisive |= inner.decisive.difference(code.co_cellvars)
             catches, matches = catches or inner.catches, matches or inner.matches
             imports += inner.imports
             optional |= inner.optional
@@ -177,6 +188,18 @@ def _aliases(instructions: Sequence[dis.Instruction]) -> dict[str, set[str]]:
         for before, one in pairwise(instructions)
         if one.opname == "STORE_FAST" and bindings[one.argval] == 1
     }
+
+
+def _sources(instructions: Sequence[dis.Instruction]) -> dict[str, set[str]]:
+    """Return local variables with the names that are read in what they are bound to."""
+    sources: dict[str, set[str]] = {}
+    for k, one in enumerate(instructions):
+        if one.opname == "STORE_FAST":
+            is_of_loop = k > 1 and instructions[k - 1].opname == "FOR_ITER"
+            end = k - 1 - (instructions[k - 2].opname == "GET_ITER") if is_of_loop else k
+            found = _read_in(instructions[_start(instructions, end) : end], sources)
+            sources.setdefault(one.argval, set()).update(found)
+    return sources
 
 
 def _container(instructions: Sequence[dis.Instruction], at: int) -> dis.Instruction | None:
@@ -215,5 +238,10 @@ def _effect(instruction: dis.Instruction) -> int:
     return dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
 
 
-def _read_in(instructions: Iterable[dis.Instruction], aliases: dict[str, set[str]]) -> set[str]:
-    return set().union(*[_names_of(one, aliases) for one in instructions])
+def _read_in(instructions: Sequence[dis.Instruction], sources: dict[str, set[str]]) -> set[str]:
+    """Return the names that instructions read, but for those of which only the type matters."""
+    found: set[str] = set()
+    for one, following in zip(instructions, [*instructions[1:], None], strict=True):
+        if following is None or following.argval not in _OF_TYPE:
+            found |= _names_of(one, sources)
+    return found

@@ -30,8 +30,6 @@ class Bindings:
     ----------
     tells_types : bool
         Whether it calls ``type``, or catches exceptions, so that it can tell an int from an object like it.
-    decisive : set of str
-        Names in conditions, and in what becomes a number of Python's.
     arrays : list of Binding
         Those of arrays, also of items of tuples, but for arrays that it only stores something in.
 
@@ -62,7 +60,8 @@ class Bindings:
             for binding in (*search.found, *search.fixed)
             if isinstance(binding.value, np.ndarray) and binding.key not in kept_only
         ]
-        self.decisive = search.decisive
+        self._held = {id(b.value): b.key for b in search.found if not isinstance(b.value, np.ndarray)}
+        self._decisive = search.decisive
         self.tells_types = search.catches or any(
             b.kind == "presence" and b.key == "type" for b in search.found
         )
@@ -96,8 +95,16 @@ class Bindings:
 
     def written(self) -> Binding | None:
         """Return a name of an array that the function writes to, or of an iterator, if there is one."""
-        arrays = (binding for binding in self.arrays if binding.key in self._written)
+        arrays = (binding for binding in self.arrays if self._is_in(self._written, binding))
         return next(chain(self._iterators, arrays), None)
+
+    def decisive(self) -> set[int]:
+        """Return the ids of arrays that are in conditions and indices, or become numbers of Python's."""
+        return {id(binding.value) for binding in self.arrays if self._is_in(self._decisive, binding)}
+
+    def _is_in(self, names: set[str], binding: Binding) -> bool:
+        """Return whether the name of an array is among these, or that of the collection that holds it."""
+        return binding.key in names or self._held.get(id(binding.owner)) in names
 
     def changed(self) -> Binding | None:
         """Return a name that is bound to something else now, if there is one."""

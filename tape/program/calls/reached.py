@@ -92,7 +92,8 @@ class Search:
         elif isinstance(value, _BOUND):
             self._waiting.append(value.__self__)
         elif isinstance(value, functools.partial):
-            self._waiting += [value.func, *value.args]
+            self._waiting.append(value.func)
+            self._visit_items(value.args)
             if value.func is getattr:
                 self._attributes.update(value.args[1:2])
             self._visit_items(value.keywords)
