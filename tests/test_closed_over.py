@@ -266,6 +266,21 @@ def test_local_arrays_of_the_same_name_are_no_reason_to_run_as_plain_python():
     assert len(compiled.programs) == 1
 
 
+def test_operations_may_write_to_arrays_of_their_own():
+    """They run in each call."""
+    work = np.zeros(2)
+
+    def forward(x):
+        np.multiply(x, 2.0, out=work)
+        return np.array([float(part) for part in work])
+
+    double = tape.Op(forward, name="double", vjp=[lambda g, out, x: 2.0 * g])
+    compiled = tape.compile(tape.grad(lambda x: np.sum(double(x) ** 2)))
+    for scale in (1.0, 2.0, -3.0):
+        np.testing.assert_array_equal(compiled(scale * X), 8.0 * scale * X)
+    assert len(compiled.programs) == 1
+
+
 def test_arrays_that_are_only_written_to_are_no_reason_to_run_as_plain_python():
     log, table, ready = np.zeros(3), np.zeros(2), []
 

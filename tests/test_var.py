@@ -394,7 +394,7 @@ def test_numpy_options_may_say_what_is_so_anyway(trace):
 def test_every_method_of_arrays_is_there_or_says_why_not(v):
     """By name: what computes is an operation, what writes is refused, what exports needs a plain array."""
     exported = {"base", "byteswap", "ctypes", "data", "dump", "dumps", "flags", "flat", "getfield"}
-    exported |= {"setfield", "setflags", "strides", "tobytes", "tofile", "tolist", "view"}
+    exported |= {"setfield", "setflags", "strides", "tobytes", "tofile", "view"}
     public = {name for name in dir(np.ndarray) if not name.startswith("_")}
     assert public - set(dir(type(v))) == exported
 

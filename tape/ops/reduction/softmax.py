@@ -23,6 +23,8 @@ from tape.ops.structure.shape import Axes, reshape, shared_shape
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 
+_DOUBLE = np.dtype(np.float64)
+
 declare_samples("tape.ops.special.logsumexp(x, axis=1)")
 
 
@@ -207,7 +209,9 @@ def _weighted_sum(a: Any, b: Any, axis: Reduced | None, keepdims: bool) -> tuple
 
 def _floats(x: Any) -> Any:
     """Return integers and bools as float64, as SciPy computes: small integers would wrap around."""
-    return x.astype(np.float64) if x.dtype.kind in "iub" else x
+    if isinstance(x, (bool, int)):
+        return float(x)
+    return x.astype(np.float64) if getattr(x, "dtype", _DOUBLE).kind in "iub" else x
 
 
 def _scalar(x: Any) -> Any:

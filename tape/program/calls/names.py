@@ -55,11 +55,7 @@ class Bindings:
         self._written = search.written
         self._iterators = search.iterators
         kept_only = search.written - search.used
-        self.arrays = [
-            binding
-            for binding in (*search.found, *search.fixed)
-            if isinstance(binding.value, np.ndarray) and binding.key not in kept_only
-        ]
+        self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
         self._held = {id(b.value): b.key for b in search.found if not isinstance(b.value, np.ndarray)}
         self._decisive = search.decisive
         self.tells_types = search.catches or any(

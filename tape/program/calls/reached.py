@@ -27,6 +27,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import is_sparse
+from tape.core.op import Op
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import names_in
 
@@ -37,12 +38,19 @@ _MOST_ITEMS = 64
 
 
 class Search:
-    """A search for names, from a function to all that it reads."""
+    """A search for names, from a function to all that it reads.
+
+    What only operations reach that the user has declared comes last: these may be callbacks, which run in
+    each call, and do there what they do.
+    """
 
     def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
         self.found: list[Binding] = []
-        self.fixed: list[Binding] = []  # arrays in tuples, which are bound for good
+        self.fixed: list[Binding] = []  # items of tuples, which are bound for good
         self.iterators: list[Binding] = []
+        self.arrays: list[Binding] = []
+        self._operations: list[Op] = []
+        self._is_in_operations = False
         self.catches = self.matches = False
         self._home = _package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
@@ -56,8 +64,13 @@ class Search:
         self.written: set[str] = set()  # names of what code writes into
         self.decisive: set[str] = set()  # names in conditions, and in what becomes a number of Python's
         self._known: set[tuple[int, str]] = set()
-        while self._waiting or self._look_up_attributes():
-            self._visit(self._waiting.pop())
+        self._visit_all()
+        self.arrays = [
+            binding for binding in (*self.found, *self.fixed) if isinstance(binding.value, np.ndarray)
+        ]
+        self._is_in_operations = True
+        self._waiting += self._operations
+        self._visit_all()
         for owner in self._owners if self._optional else ():
             own = _own(owner)
             if type(own) is dict:
@@ -66,11 +79,15 @@ class Search:
                 ]
                 self.found += [Binding("presence", own, name, False) for name in missing]
 
+    def _visit_all(self) -> None:
+        while self._waiting or self._look_up_attributes():
+            self._visit(self._waiting.pop())
+
     def _bind(self, kind: str, owner: Any, key: Any, value: Any) -> None:
         """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
-        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+        if isinstance(value, Iterator) and not isinstance(value, io.IOBase) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
@@ -79,6 +96,9 @@ class Search:
     def _visit(self, value: Any) -> None:
         is_array = isinstance(value, np.ndarray) and value.dtype != object
         if id(value) in self._kept or value is None or is_array or isinstance(value, VALUES):
+            return
+        if isinstance(value, Op) and not self._is_in_operations:
+            self._operations.append(value)
             return
         self._kept[id(value)] = value
         if _is_layer(type(value)):  # which reads its fields in code that is not searched
@@ -168,8 +188,9 @@ class Search:
         self._read |= names.read
         self.stored |= names.stored
         self.used |= names.used
-        self.written |= names.written
-        self.decisive |= names.decisive
+        if not self._is_in_operations:
+            self.written |= names.written
+            self.decisive |= names.decisive
         for name in names.globals:
             if name in function.__globals__:
                 self._bind("global", function.__globals__, name, function.__globals__[name])

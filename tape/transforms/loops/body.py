@@ -270,6 +270,10 @@ class BodyVar(Var):
         """Refuse."""
         self._refuse(".item()")
 
+    def tolist(self) -> NoReturn:
+        """Refuse."""
+        self._refuse(".tolist()")
+
     def __bool__(self) -> NoReturn:
         self._refuse("the truth")
 
