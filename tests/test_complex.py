@@ -516,3 +516,21 @@ def test_integers_are_no_numbers_to_differentiate_by():
     with pytest.raises(errors.DTypeError, match="Only floats are differentiated"):
         tape.grad(lambda n: np.real(n * 1j))(3)
     assert_close(ops.real(1j * 2), 0.0)
+
+
+def test_rows_of_complex_numbers_are_written_at_indices():
+    def f(z, i, rows):
+        z = z.copy()
+        z[i] = rows
+        return z * 2
+
+    rng, compiled = np.random.default_rng(7), tape.compile(f)
+    for k in range(3):
+        z, rows = rng.normal(size=(4, 3)) + 1j, rng.normal(size=(2, 3)) * 1j
+        np.testing.assert_array_equal(compiled(z, np.array([3, k]), rows), f(z, np.array([3, k]), rows))
+
+
+def test_products_of_no_complex_vectors():
+    compiled = tape.compile(lambda a, b: np.vecdot(a, b))
+    for _ in range(3):
+        assert compiled(np.ones((1, 3)) * 1j, np.ones((0, 3)) * 1j).shape == (0,)

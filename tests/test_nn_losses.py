@@ -554,3 +554,19 @@ def test_labels_and_distances_that_do_not_fit_are_refused():
         nn.pdist(LOGITS, -1.0)
     with pytest.raises(ShapeError, match="do not broadcast"):
         nn.pairwise_distance(LOGITS, LOGITS[:4, :3])
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_slopes_by_logits_move_with_the_probabilities_of_the_target(mode):
+    rng = np.random.default_rng(5)
+    logits, target = rng.normal(size=(3, 4)), rng.dirichlet(np.ones(4), 3)
+
+    def slope(target):
+        return tape.grad(lambda logits: nn.cross_entropy(logits, target))(logits)
+
+    found = tape.jacobian(slope, mode=mode)(target)
+    for index in np.ndindex(target.shape):
+        step = np.zeros_like(target)
+        step[index] = 1e-4
+        expected = (slope(target + step) - slope(target - step)) / 2e-4
+        np.testing.assert_allclose(found[..., *index], expected, atol=1e-9)

@@ -253,3 +253,10 @@ def test_other_functions_are_scipys_and_refuse_vars():
         tape.grad(lambda y: interpolate.UnivariateSpline(x, y)(0.5))(y)
     with pytest.raises(errors.TapeError):
         tape.grad(lambda y: interpolate.CubicSpline(x, y).roots()[0])(y)
+
+
+def test_points_of_a_grid_go_one_way():
+    with pytest.raises(errors.OptionError, match="dimension 0 must be strictly monotonic"):
+        interpolate.RegularGridInterpolator((np.array([0.0, 2.0, 1.0]),), np.ones(3))
+    backwards = interpolate.RegularGridInterpolator((np.array([2.0, 1.0, 0.0]),), np.array([4.0, 1.0, 0.0]))
+    np.testing.assert_array_equal(backwards(np.array([[0.5], [1.5]])), [0.5, 2.5])

@@ -174,3 +174,10 @@ DEFECTIVE = np.array([[1.0, 1.0], [0.0, 1.0]])
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_functions_of_float32_are_real_where_they_are_in_scipy():
+    a = np.array([[1.0, 2.0], [-3.0, 1.0]], np.float32)
+    found = linalg.funm(a, np.cos)
+    assert found.dtype == original.funm(a, np.cos).dtype == np.float32
+    np.testing.assert_allclose(found, original.funm(a, np.cos), rtol=1e-5)

@@ -449,6 +449,15 @@ def test_normal_vectors_of_lower_rank():
 # ---- arguments -------------------------------------------------------------------------------------------
 
 
+def test_variances_of_random_matrices():
+    scale = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 3.0]])
+    np.testing.assert_allclose(stats.wishart.var(5, scale), original.wishart.var(5, scale), rtol=1e-14)
+
+
+def test_no_successes_are_no_distribution():
+    assert np.isnan(stats.nbinom.pmf(0, 0, 0.5))
+
+
 def test_arguments_are_those_of_scipy():
     x = [0.5, 1.5]
     for call in (

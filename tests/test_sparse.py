@@ -459,3 +459,17 @@ def test_a_matrix_of_plain_numbers_is_not_kept_by_a_program():
     hessian = tape.sparse_hessian(lambda x: np.sum(x**3))
     with pytest.raises(errors.UnsupportedError, match="in a compiled function"):
         tape.compile(lambda t: t * hessian(fixed).data)(2.0)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 3), (2, 4, 3)])
+def test_products_with_stacks_have_the_pattern_of_their_numbers(shape):
+    y = np.random.default_rng(1).normal(size=shape)
+
+    def f(x):
+        return np.ravel(np.dot(x, y))
+
+    x = np.random.default_rng(2).normal(size=(2, 4))
+    dense = tape.jacobian(f)(x).reshape(-1, x.size)
+    found = tape.sparse_jacobian(f)(x)
+    np.testing.assert_allclose(found.toarray(), dense)
+    assert found.nnz == np.count_nonzero(dense)
