@@ -266,6 +266,21 @@ def test_local_arrays_of_the_same_name_are_no_reason_to_run_as_plain_python():
     assert len(compiled.programs) == 1
 
 
+def test_functions_may_keep_arrays_that_they_have_made():
+    known = {}
+
+    def basis(n):
+        if n not in known:
+            known[n] = np.cos(np.arange(n))
+        return known[n]
+
+    compiled = tape.compile(lambda x: x * basis(len(x)))
+    for n in (3, 3, 4, 4, 3, 3, 4, 3):
+        x = np.ones(n)
+        np.testing.assert_array_equal(compiled(x), x * np.cos(np.arange(n)))
+    assert len(compiled.programs) == 2
+
+
 def test_operations_may_write_to_arrays_of_their_own():
     """They run in each call."""
     work = np.zeros(2)

@@ -52,6 +52,8 @@ class Names(NamedTuple):
     written : frozenset of str
         Names of all kinds, except local ones, of what it writes into: ``work[k] = 1``, ``work += 1``,
         ``work.fill(1)``, also where a local variable is another name of it.
+    filled : frozenset of str
+        Names of collections of what it writes into: ``works[0][k] = 1``.
     decisive : frozenset of str
         Names in conditions and indices, and in what becomes a number of Python's: ``if k[0] > 0``,
         ``x[k[0]]``, ``float(k.sum())``.
@@ -72,6 +74,7 @@ class Names(NamedTuple):
     stored: frozenset[str]
     used: frozenset[str]
     written: frozenset[str]
+    filled: frozenset[str]
     decisive: frozenset[str]
     catches: bool
     imports: tuple[tuple[int, str, tuple[str, ...]], ...]
@@ -96,6 +99,7 @@ def names_in(code: CodeType) -> Names:
     read: set[str] = set()
     stored: set[str] = set()
     written: set[str] = set()
+    filled: set[str] = set()
     decisive: set[str] = set()
     uses: Counter[str] = Counter()  # how often it is read, less how often it is bound to what it was and more
     catches = matches = False
@@ -110,7 +114,12 @@ def names_in(code: CodeType) -> Names:
             if name in _NUMBERS:
                 decisive |= _read_in(instructions[k + 1 : _end(instructions, k)], sources)
         elif opname in _DECIDES:  # a condition, or what is between brackets
-            decisive |= _read_in(instructions[_start(instructions, k) : k], sources)
+            start, end = _start(instructions, k), k
+            if (
+                k and instructions[k - 1].opname == "CONTAINS_OP"
+            ):  # where keys are looked for, not what is there
+                end = _start(instructions, k - 1)
+            decisive |= _read_in(instructions[start:end], sources)
         elif opname in _ATTRIBUTE_READS:
             attributes.add(name)
             if name in _FILLS and k:
@@ -123,9 +132,12 @@ def names_in(code: CodeType) -> Names:
                 uses[name] -= 1
                 written.add(name)
         elif opname in _ITEM_WRITES:
-            into = _names_of(_container(instructions, k), aliases)
+            end = _container(instructions, k)
+            into = _names_of(instructions[end - 1], aliases) if end else set()
             written |= into
             uses.subtract(into)
+            if end and instructions[end - 1].opname == "BINARY_SUBSCR":
+                filled |= _read_in(instructions[_start(instructions, end) : end], aliases)
         elif opname == "STORE_FAST" and _is_augmented(instructions[max(k - 1, 0) : k]):
             written |= aliases.get(name, set())
         elif opname == "IMPORT_NAME":
@@ -156,13 +168,15 @@ def names_in(code: CodeType) -> Names:
             stored |= inner.stored
             used |= inner.used
             written |= inner.written.difference(code.co_cellvars)
+            filled |= inner.filled.difference(code.co_cellvars)
             decisive |= inner.decisive.difference(code.co_cellvars)
             catches, matches = catches or inner.catches, matches or inner.matches
             imports += inner.imports
             optional |= inner.optional
     return Names(
         tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), frozenset(used | optional),
-        frozenset(written), frozenset(decisive), catches, tuple(imports), matches, frozenset(optional),
+        frozenset(written), frozenset(filled), frozenset(decisive), catches, tuple(imports), matches,
+        frozenset(optional),
     )  # fmt: skip
 
 
@@ -171,10 +185,8 @@ def _is_augmented(before: Sequence[dis.Instruction]) -> bool:
     return any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in before)
 
 
-def _names_of(instruction: dis.Instruction | None, aliases: dict[str, set[str]]) -> set[str]:
+def _names_of(instruction: dis.Instruction, aliases: dict[str, set[str]]) -> set[str]:
     """Return the name that an instruction reads; of a local one, the name that it stands for, if any."""
-    if instruction is None:
-        return set()
     if instruction.opname in _READS or instruction.opname in _ATTRIBUTE_READS:
         return {instruction.argval}
     return aliases.get(instruction.argval, set()) if instruction.opname.startswith("LOAD_FAST") else set()
@@ -202,8 +214,8 @@ def _sources(instructions: Sequence[dis.Instruction]) -> dict[str, set[str]]:
     return sources
 
 
-def _container(instructions: Sequence[dis.Instruction], at: int) -> dis.Instruction | None:
-    """Return the last instruction of the expression in which an item is bound, if the code is straight."""
+def _container(instructions: Sequence[dis.Instruction], at: int) -> int:
+    """Return where the expression ends in whose value an item is bound; 0 if that is not clear."""
     end = at
     while end and instructions[end - 1].opname == "SWAP":  # of an augmented assignment
         end -= 1
@@ -212,7 +224,7 @@ def _container(instructions: Sequence[dis.Instruction], at: int) -> dis.Instruct
         end = copies[-2] if len(copies) > 1 else 0
     for _ in range(2 if instructions[at].opname == "STORE_SLICE" and end == at else 1):
         end = _start(instructions, end)
-    return instructions[end - 1] if end else None
+    return end
 
 
 def _start(instructions: Sequence[dis.Instruction], end: int) -> int:

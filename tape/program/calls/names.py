@@ -53,6 +53,7 @@ class Bindings:
         self._stored = search.stored
         self._used = search.used
         self._written = search.written
+        self._filled = search.filled
         self._iterators = search.iterators
         kept_only = search.written - search.used
         self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
@@ -91,16 +92,23 @@ class Bindings:
 
     def written(self) -> Binding | None:
         """Return a name of an array that the function writes to, or of an iterator, if there is one."""
-        arrays = (binding for binding in self.arrays if self._is_in(self._written, binding))
+        arrays = (
+            binding
+            for binding in self.arrays
+            if binding.key in self._written or self._held.get(id(binding.owner)) in self._filled
+        )
         return next(chain(self._iterators, arrays), None)
 
     def decisive(self) -> set[int]:
-        """Return the ids of arrays that are in conditions and indices, or become numbers of Python's."""
-        return {id(binding.value) for binding in self.arrays if self._is_in(self._decisive, binding)}
+        """Return the ids of arrays that are in conditions and indices, or become numbers of Python's.
 
-    def _is_in(self, names: set[str], binding: Binding) -> bool:
-        """Return whether the name of an array is among these, or that of the collection that holds it."""
-        return binding.key in names or self._held.get(id(binding.owner)) in names
+        Also where the name in these is that of the collection that holds them.
+        """
+        return {
+            id(binding.value)
+            for binding in self.arrays
+            if binding.key in self._decisive or self._held.get(id(binding.owner)) in self._decisive
+        }
 
     def changed(self) -> Binding | None:
         """Return a name that is bound to something else now, if there is one."""

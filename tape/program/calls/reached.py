@@ -62,6 +62,7 @@ class Search:
         self.stored: set[str] = set()  # names that code binds, of whatever kind
         self.used: set[str] = set()  # names that code reads for more than to bind them anew
         self.written: set[str] = set()  # names of what code writes into
+        self.filled: set[str] = set()  # names of collections of such
         self.decisive: set[str] = set()  # names in conditions, and in what becomes a number of Python's
         self._known: set[tuple[int, str]] = set()
         self._visit_all()
@@ -190,6 +191,7 @@ class Search:
         self.used |= names.used
         if not self._is_in_operations:
             self.written |= names.written
+            self.filled |= names.filled
             self.decisive |= names.decisive
         for name in names.globals:
             if name in function.__globals__:
