@@ -287,6 +287,16 @@ def test_samples_that_do_not_move_refuse_a_derivative(method):
             tape.compile(tape.grad(f))(value)
 
 
+@pytest.mark.parametrize(
+    ("method", "rest", "why"),
+    [("poisson", [], "whole numbers"), ("noncentral_f", [9.0, 1.0], "not implemented")],
+)
+def test_why_there_is_no_derivative_is_told(method, rest, why):
+    """Whole numbers have none; that of a noncentral distribution is only not implemented."""
+    with pytest.raises(UnsupportedError, match=why):
+        tape.grad(lambda t: np.sum(1.0 * of(method, t, *rest, size=4)))(2.0)
+
+
 def test_a_score_function_estimates_the_gradient():
     lam, count = 3.0, rounds(10**5, 20_000)
 
