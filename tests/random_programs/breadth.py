@@ -202,7 +202,7 @@ BREADTH: dict[str, list[tuple[str, str]]] = {
         ("any", "range({int})[-1:], slice({int})"),
         ("any", "{text} + '!', {text}.upper(), len({text})"),
         ("any", "({number}, {number}) > ({number}, {number})"),
-        ("any", "{number} is None, {number} is not {number}"),
+        ("any", "{number} is None, {number:1} is not {number:1}"),
         ("any", "bool({number}), not {number}"),
     ],
     "limits": [  # documented: what Python makes of the recorded value itself is frozen
