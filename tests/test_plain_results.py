@@ -9,6 +9,8 @@ import pytest
 
 import tape
 from tape import errors
+from tape.program.calls.arrays import Arrays, is_all_new, place_of
+from tape.program.calls.binding import Binding
 
 LARGE = (60, 50)
 
@@ -201,3 +203,21 @@ def test_arrays_that_change_in_every_call_are_a_warning_in_the_end():
 
     with pytest.warns(errors.PathLimitWarning, match="reads 'k', which has been changed in place 4 times"):
         calls()
+
+
+def test_what_is_known_of_an_array_is_not_taken_for_another_one_in_its_place():
+    k = np.zeros(3)
+    one, other = (
+        Arrays([Binding("global", {name: k}, name, k)]).contents[id(k)] for name in ("one", "other")
+    )
+    assert place_of(one) != place_of(other)
+
+
+def test_a_nan_that_stays_is_no_change():
+    k = np.array([np.nan, 1.0])
+    content = Arrays([Binding("global", {"k": k}, "k", k)]).contents[id(k)]
+    k[1] = 2.0
+    assert not content.holds()
+    assert not is_all_new(content)
+    k[0] = 3.0
+    assert is_all_new(content)

@@ -63,9 +63,13 @@ def leaf_value(trace: Recording, value: Any, is_param: bool) -> Any:
             f"{kind} needs {wanted}, not {errors.describe(value)}. "
             "Convert it, e.g. np.asarray(value, dtype=float)"
         )
-    if not value.dtype.isnative:
-        value = value.astype(value.dtype.newbyteorder("="))
+    value = in_native_order(value)
     return value[()] if is_scalar else value
+
+
+def in_native_order(array: Any) -> Any:
+    """Return an array or a Var in the byte order of this machine: itself, or a copy."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def check_leaf(trace: Recording, leaf: Any, what: str) -> None:

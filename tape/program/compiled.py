@@ -17,7 +17,7 @@ from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
 from tape.inspect.words import counted
 from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
-from tape.program.calls.arrays import Arrays, contents, is_telling, place_of
+from tape.program.calls.arrays import Arrays, is_telling, place_of
 from tape.program.calls.binding import Binding
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
@@ -462,7 +462,7 @@ class Compiled:
         before = Bindings(self._f, known.form.statics())
         if ints and before.tells_types:
             raise IntRead(ints)
-        arrays, held = Arrays(before.arrays), contents(before.arrays)
+        arrays = Arrays(before.arrays)
         try:
             recorded = record(
                 self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
@@ -513,7 +513,7 @@ class Compiled:
         with self._kinds.lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 self._growth.kinds += not known.paths
-                self._note_contents(known, path, names, results, held)
+                self._note_contents(known, path, names, results, arrays.contents)
                 known.use(path, names)
                 known.layouts = None if known.layouts is None else {}
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)

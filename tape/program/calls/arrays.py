@@ -14,7 +14,7 @@ import numpy as np
 
 from tape.program.calls.binding import Binding
 
-__all__ = ["Arrays", "contents", "is_all_new", "is_telling", "place_of"]
+__all__ = ["Arrays", "is_all_new", "is_telling", "place_of"]
 
 _SMALL = 4096
 """Number of bytes up to which all elements are compared in each call."""
@@ -32,6 +32,11 @@ class Arrays:
     bindings : sequence of Binding
         Of arrays.
 
+    Attributes
+    ----------
+    contents : dict of int to Binding
+        By the id of an array, a binding that holds as long as it, or a sample of its elements, is what it is.
+
     Examples
     --------
     >>> import numpy as np
@@ -39,62 +44,40 @@ class Arrays:
     >>> from tape.program.calls.names import Bindings
     >>> work = np.zeros(3)
     >>> arrays = Arrays(Bindings(lambda x: np.add(x, 1, out=work), []).arrays)
-    >>> arrays.changed()
+    >>> arrays.changed(), arrays.contents[id(work)].holds()
+    (None, True)
     >>> _ = np.add(work, 1, out=work)
-    >>> arrays.changed().key
-    'work'
+    >>> arrays.changed().key, arrays.contents[id(work)].holds()
+    ('work', False)
     """
 
     def __init__(self, bindings: Sequence[Binding]) -> None:
         each = {id(binding.value): binding for binding in bindings if _has_numbers(binding.value)}
         self._held = [(binding, _digest(binding.value)) for binding in each.values()]
+        samples = {number: _sample(binding.value) for number, binding in each.items()}
+        self.contents = {
+            number: Binding("content", sample, each[number].key, sample.tobytes())
+            for number, sample in samples.items()
+        }
 
     def changed(self) -> Binding | None:
         """Return a name of an array that holds something else now, if there is one."""
         return next((binding for binding, held in self._held if _digest(binding.value) != held), None)
 
 
-def contents(bindings: Sequence[Binding]) -> dict[int, Binding]:
-    """Return bindings that hold as long as arrays, or a sample of their elements, are what they are now.
+def place_of(content: Binding) -> tuple[Any, ...]:
+    """Return a key for the array of a binding of `Arrays.contents`: its name, and where its elements lie.
 
-    Parameters
-    ----------
-    bindings : sequence of Binding
-        Of arrays.
-
-    Returns
-    -------
-    dict of int to Binding
-        By the ids of the arrays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tape.program.calls.arrays import contents
-    >>> from tape.program.calls.binding import Binding
-    >>> k = np.zeros(3)
-    >>> (held,) = contents([Binding("global", {"k": k}, "k", k)]).values()
-    >>> before = held.holds()
-    >>> k += 1
-    >>> before, held.holds()
-    (True, False)
+    Without the name it might be that of an array that is gone, and whose memory another one has now.
     """
-    each = {id(binding.value): binding for binding in bindings if _has_numbers(binding.value)}
-    samples = {number: (binding.key, _sample(binding.value)) for number, binding in each.items()}
-    return {
-        number: Binding("content", sample, key, sample.tobytes()) for number, (key, sample) in samples.items()
-    }
-
-
-def place_of(content: Binding) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """Return where the elements lie that a binding of `contents` compares."""
     sample = content.owner
-    return sample.ctypes.data, sample.shape, sample.strides
+    return content.key, sample.ctypes.data, sample.shape, sample.strides, sample.dtype
 
 
 def is_all_new(content: Binding) -> bool:
-    """Return whether all elements that a binding of `contents` compares are others now."""
-    before, now = (np.frombuffer(held, content.owner.dtype) for held in (content.value, content.current()))
+    """Return whether all elements that a binding of `Arrays.contents` compares are others now."""
+    dtype = (np.void, content.owner.itemsize)  # so that a NaN is what it was
+    before, now = (np.frombuffer(held, dtype) for held in (content.value, content.current()))
     return bool(np.all(before != now))
 
 

@@ -114,12 +114,9 @@ def names_in(code: CodeType) -> Names:
             if name in _NUMBERS:
                 decisive |= _read_in(instructions[k + 1 : _end(instructions, k)], sources)
         elif opname in _DECIDES:  # a condition, or what is between brackets
-            start, end = _start(instructions, k), k
-            if (
-                k and instructions[k - 1].opname == "CONTAINS_OP"
-            ):  # where keys are looked for, not what is there
-                end = _start(instructions, k - 1)
-            decisive |= _read_in(instructions[start:end], sources)
+            looks_for_key = k > 0 and instructions[k - 1].opname == "CONTAINS_OP"
+            end = _start(instructions, k - 1) if looks_for_key else k
+            decisive |= _read_in(instructions[_start(instructions, k) : end], sources)
         elif opname in _ATTRIBUTE_READS:
             attributes.add(name)
             if name in _FILLS and k:

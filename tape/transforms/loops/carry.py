@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
+from tape.core.leaves import in_native_order
 from tape.core.node import Handle, plain, snapshot
 from tape.ops.structure.layout import in_c_order
 
@@ -71,8 +72,7 @@ def as_value(leaf: Any, what: str) -> Any:
             f"a leaf of {what} is {errors.describe(leaf)}. A loop carries arrays and numbers; the function "
             "may close over anything else"
         )
-    if not value.dtype.isnative:
-        value = value.astype(value.dtype.newbyteorder("="))
+    value = in_native_order(value)
     return value if value.ndim else value[()]
 
 
