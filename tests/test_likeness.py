@@ -1,13 +1,11 @@
-"""Which nodes, static arguments and constants count as one and the same."""
+"""Which static arguments, constants and values count as one and the same."""
 
 import math
 
 import numpy as np
-import pytest
 
 import tape
-from tape.transforms.loops.likeness import Hashable, Same, Table, are_equal, are_same
-from tape.transforms.loops.periods import Run
+from tape.transforms.loops.likeness import Hashable, Same, are_equal, are_same
 
 # ---- static arguments and constants --------------------------------------------------------------------
 
@@ -102,82 +100,3 @@ def test_values_are_equal_in_type_shape_dtype_and_bits():
     a = np.arange(6.0).reshape(2, 3)
     assert are_equal(a[:, ::-1], a[:, ::-1].copy())
     assert not are_equal(a[:, ::-1], a)
-
-
-# ---- tapes ---------------------------------------------------------------------------------------------
-
-
-def codes_of(*values, inputs=()):
-    table = Table(values[0].trace.nodes, {value.id for value in inputs})
-    return [int(table.codes[value.id]) for value in values]
-
-
-TRACE = tape.Trace()
-X = TRACE.input(np.arange(6.0).reshape(3, 2))
-Y = TRACE.input(np.arange(6.0).reshape(3, 2) + 1)
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (np.sin(X), np.sin(Y)),
-        (X * Y, Y * X),
-        (X * 2.0, Y * 3.0),
-        (np.sum(X, axis=0), np.sum(Y, axis=0)),
-        (X[0], Y[2]),
-        (X[0, 1], X[2, 0]),
-        (X[:, 1], Y[:, 0]),
-    ],
-)
-def test_operations_on_the_same_kind_of_operands_are_alike(a, b):
-    first, second = codes_of(a, b)
-    assert first == second >= 0
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (np.sin(X), np.cos(X)),
-        (X * Y, X * 2.0),
-        (X * 2.0, 2.0 * X),
-        (np.sum(X, axis=0), np.sum(X, axis=1)),
-        (np.sum(X, axis=0), np.sum(X, axis=0, keepdims=True)),
-        (np.sin(X), np.sin(X[0])),
-        (np.sin(X), np.sin(X.astype(np.float32))),
-        (X[0], X[:1]),
-        (X[0], X[0, 0]),
-        (X[:, 0], X[0, :]),
-        (X[:1], X[:2]),
-        (X[0:2], X[1:3]),
-        (X[None, 0], X[0, None]),
-    ],
-)
-def test_other_operations_attributes_types_and_operands_are_not_alike(a, b):
-    first, second = codes_of(a, b)
-    assert first != second
-
-
-def test_inputs_and_params_are_like_nothing_else():
-    trace = tape.Trace()
-    a, b = trace.input(1.0), trace.input(1.0)
-    p, q = trace.param(1.0), trace.param(1.0)
-    assert len(set(codes_of(a, b, p, q, inputs=(a, b)))) == 4
-    first, second = codes_of(a, b)
-    assert first == second
-
-
-def test_a_run_has_the_operands_of_each_step():
-    trace = tape.Trace()
-    x = trace.param(1.0)
-    y, made = x, []
-    for k in range(3):
-        made += [z := y * (k + 2.0), y := x + z]
-    run = Run(x.id + 1, 2, 3)
-    table = Table(trace.nodes, {x.id})
-    ids = [value.id for value in made]
-    assert table.parents(run, 0, 0) == [x.id, ids[1], ids[3]]
-    assert table.parents(run, 0, 1) == [None] * 3
-    assert table.operands(run, 0, 1) == [2.0, 3.0, 4.0]
-    assert table.parents(run, 1, 0) == [x.id] * 3
-    assert table.parents(run, 1, 1) == ids[::2]
-    assert table.operands(run, 1, 1) == [value.value for value in made[::2]]

@@ -318,3 +318,59 @@ def test_eager_gradients_keep_their_tapes():
 
     tape.grad(f)(X)
     assert recorded == [4]
+
+
+def firsts_naively(nodes):
+    """Return for each node the first one that computes the same, as `_merge` finds them."""
+    firsts = []
+    for at, node in enumerate(nodes):
+        first = at
+        for before in range(at):
+            other = nodes[before]
+            pairs = zip(node.inputs[::2], other.inputs[::2], strict=False)
+            if (
+                firsts[before] == before
+                and node.op is not None
+                and node.op is other.op
+                and node.attrs == other.attrs
+                and len(node.inputs) == len(other.inputs)
+                and all(p is q is None or (None not in (p, q) and firsts[p] == firsts[q]) for p, q in pairs)
+                and all(
+                    p is not None or (type(x), x) == (type(y), y)
+                    for p, x, y in zip(node.inputs[::2], node.inputs[1::2], other.inputs[1::2], strict=True)
+                )
+            ):
+                first = before
+                break
+        firsts.append(first)
+    return firsts
+
+
+@pytest.mark.parametrize("seed", range(rounds(20, 200)))
+def test_the_first_of_equal_nodes_is_that_of_a_naive_search(seed):
+    rng = np.random.default_rng(seed)
+    trace = tape.Trace()
+    made = [trace.param(x) for x in (1.0, 2.0)]
+    for _ in range(60):
+        # In some tapes by the last ones alone, so that equal chains are long.
+        recent = made[-int(rng.integers(2, 5)) :] if seed % 2 else made
+        pick = lambda recent=recent: recent[rng.integers(len(recent))]  # noqa: E731
+        kind = rng.integers(5)
+        if kind == 0:
+            made.append(np.sin(pick()))
+        elif kind == 1:
+            made.append(pick() * pick())
+        elif kind == 2:
+            made.append(pick() + float(rng.integers(2)))
+        elif kind == 3:
+            made.append(np.sum(np.stack([pick(), pick()]), keepdims=bool(rng.integers(2))).reshape(()))
+        else:
+            operands = [made[rng.integers(2)] for _ in range(rng.integers(8, 11))]
+            made.append(np.stack(operands)[int(rng.integers(2))])
+    for chain in range(2):  # equal ones, longer than there are rounds
+        y = made[0]
+        for k in range(12):
+            y = np.cos(y) * float(k % 3)
+        made.append(y + chain)
+    expected = firsts_naively(trace.nodes)
+    assert (_merge._firsts(trace.nodes) or [*range(len(trace.nodes))]) == expected

@@ -176,8 +176,38 @@ def test_arrays_that_nothing_was_computed_of_need_one_program():
     for step in range(40):
         np.testing.assert_allclose(scaled(x), w @ x * np.sqrt(2.0))
         np.testing.assert_allclose(plain(x), np.tanh(w @ x) * 2.0)
-        w -= 0.01 * (step + 1)
+        w -= 0.01 * (step + 1) * np.sin(np.arange(1, 10).reshape(3, 3))
     assert [len(c.programs) for c in (scaled, plain)] == [1, 1]
+
+
+INVARIANCES = {
+    "signs": (lambda k: np.exp(-np.abs(k)), lambda k, step: -k),
+    "one sign": (lambda k: np.exp(-np.abs(k[:1])), lambda k, step: -k),
+    "squares": (lambda k: np.linalg.norm(k), lambda k, step: k * [1, -1, -1, 1][step % 4]),
+    "order": (lambda k: np.array([k.mean(), k.max()]), lambda k, step: np.roll(k, 1)),
+    "sorted": (np.sort, lambda k, step: np.roll(k, 1)),
+    "shift": (np.diff, lambda k, step: k + 1.0),
+    "spread": (np.ptp, lambda k, step: k + (step + 1)),
+    "scale": (lambda k: k / k.sum(), lambda k, step: k * 2),
+    "unit": (lambda k: k / np.linalg.norm(k), lambda k, step: k * 2.0 ** (step % 3 + 1)),
+    "complex": (lambda k: np.abs(np.exp(1j * k)) * np.max(np.abs(k)), lambda k, step: -k),
+}
+
+
+@pytest.mark.parametrize("name", INVARIANCES)
+def test_a_change_that_plain_numpy_often_does_not_see_says_nothing(name):
+    result, change = INVARIANCES[name]
+    k = np.array([0.5, 2.0, -1.25, 4.0])
+    f = lambda x: x * result(k)  # noqa: E731
+    compiled = tape.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.PathLimitWarning)
+        for step in range(14):
+            np.testing.assert_allclose(compiled(1.5), f(1.5), rtol=1e-12)
+            k[...] = change(k, step)
+        for factor in (1.1, -0.3):
+            k *= np.array([1.0, 2.0, 3.0, 4.0]) * factor
+            np.testing.assert_allclose(compiled(1.5), f(1.5), rtol=1e-12)
 
 
 def test_masks_of_constants_and_branches_on_data_need_few():
@@ -188,7 +218,7 @@ def test_masks_of_constants_and_branches_on_data_need_few():
     for step in range(40):
         np.testing.assert_allclose(masked(x), (np.tri(3) * x) @ w)
         np.testing.assert_allclose(branching(x), x @ w if np.sum(x @ w) > 0 else -x)
-        w += 0.01 * (step + 1)
+        w += 0.01 * (step + 1) * np.cos(np.arange(9).reshape(3, 3) / 8)
     assert [len(c.programs) for c in (masked, branching)] == [1, 1]
 
 

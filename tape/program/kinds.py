@@ -24,8 +24,9 @@ from tape.program.specialise import Specialisation, signature_of, static_leaf
 _MAX_KINDS = 1024
 """Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
 
-_ENOUGH = 8
-"""Number of programs that were the same after which the content of an array is not looked at any more."""
+_ENOUGH, _TELLING = 8, 3
+"""Number of programs that were the same after which the content of an array is not looked at any more, and of
+how many one counts which would hardly be the same by chance."""
 
 _MOST_CONTENTS = 8
 """Number of contents of arrays that get programs of their own: after that plain Python runs."""
@@ -162,7 +163,7 @@ class Kinds:
         if not is_same:
             self._same[place] = 0
         elif is_all_new(content):
-            self._same[place] += _ENOUGH if is_telling else 1
+            self._same[place] += _TELLING if is_telling else 1
             self._contents -= 1
 
     def is_independent_of(self, content: Binding) -> bool:

@@ -8,10 +8,14 @@ their sum for an adjoint.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Any
 
-from tape.core.node import Call, Handle, Node, plain
+import numpy as np
+
+from tape.core.node import Call, Node, plain
 from tape.core.trace import Trace
+from tape.transforms.loops.columns import Columns, paired
 from tape.transforms.loops.likeness import Hashable
 
 
@@ -75,28 +79,52 @@ def merged(nodes: Sequence[Node], roots: Collection[int]) -> tuple[list[Node], d
     return kept, {id: place[id] for id in roots}
 
 
+_MOST_ROUNDS, _MANY_OPERANDS = 6, 8
+
+
 def _firsts(nodes: Sequence[Node]) -> list[int] | None:
     """Return for each node the first one that computes the same; None if that is always itself."""
-    firsts = list(range(len(nodes)))
+    columns = Columns(nodes)
     kinds: dict[Hashable, int] = {}
-    codes: dict[int, int] = {}  # of each call, by its identity: most nodes share theirs
-    known: dict[tuple[Any, ...], int] = {}
-    is_shorter = False
-    for at, node in enumerate(nodes):
-        call = node.call
-        code = codes.get(id(call))
-        if code is None:
-            code = codes[id(call)] = _code(call, kinds)
-        if code < 0:
-            continue
-        key: list[Any] = [code]
-        inputs = iter(node.inputs)
-        for parent, value in zip(inputs, inputs, strict=True):
-            key.append(_constant(value) if parent is None else firsts[parent])
-        first = known.setdefault(tuple(key), at)
-        if first != at:
-            firsts[at], is_shorter = first, True
-    return firsts if is_shorter else None
+    codes = columns.coded(lambda call: _code(call, kinds))
+    codes = np.where(codes < 0, len(kinds) + np.arange(len(nodes)), codes)  # those are like no other
+    # Constants count as nodes after the last one.
+    operands = np.where(columns.parents < 0, columns.constants + len(nodes), columns.parents)
+    numbers = np.arange(len(nodes) + len(operands))
+    firsts = numbers[: len(nodes)].copy()
+    for _ in range(_MOST_ROUNDS):
+        nearer = _firsts_by_operands(columns, codes, numbers[operands])
+        if (nearer == firsts).all():
+            break
+        numbers[: len(nodes)] = firsts = nearer
+    else:
+        return _firsts_in_order(columns, codes.tolist(), operands.tolist())
+    return None if (firsts == np.arange(len(nodes))).all() else firsts.tolist()
+
+
+def _firsts_by_operands(columns: Columns, codes: np.ndarray, operands: np.ndarray) -> np.ndarray:
+    """Return for each node the first one of the same code whose operands have the same numbers."""
+    starts, counts = columns.starts[:-1], np.diff(columns.starts)
+    groups = paired(codes, counts)
+    for slot in range(min(_MANY_OPERANDS, counts.max(initial=0))):
+        having = np.flatnonzero(counts > slot)
+        groups[having] = paired(groups[having], operands[starts[having] + slot]) + (slot + 1) * len(codes)
+    known: dict[Any, int] = {}
+    for id in np.flatnonzero(counts > _MANY_OPERANDS).tolist():
+        whole = groups[id], operands[starts[id] : starts[id] + counts[id]].tobytes()
+        groups[id] = known.setdefault(whole, -1 - len(known))
+    _, firsts, which = np.unique(groups, return_index=True, return_inverse=True)
+    return firsts[which]
+
+
+def _firsts_in_order(columns: Columns, codes: list[int], operands: list[int]) -> list[int]:
+    """Return for each node the first one that computes the same, where long chains do."""
+    firsts = list(range(len(codes) + len(operands)))
+    first_of = firsts.__getitem__
+    known: dict[tuple[int, ...], int] = {}
+    for at, (code, (start, stop)) in enumerate(zip(codes, pairwise(columns.starts.tolist()), strict=True)):
+        firsts[at] = known.setdefault((code, *map(first_of, operands[start:stop])), at)
+    return firsts[: len(codes)]
 
 
 def _code(call: Call, kinds: dict[Hashable, int]) -> int:
@@ -104,8 +132,3 @@ def _code(call: Call, kinds: dict[Hashable, int]) -> int:
     if call.op is None or call.op.lower is None:
         return -1
     return kinds.setdefault(Hashable((call.op, *call.attrs.items())), len(kinds))
-
-
-def _constant(value: Any) -> Any:
-    """Return what equal constants have in common: the node of a Var, or the type of a number and its bits."""
-    return (None, id(value.node)) if isinstance(value, Handle) else Hashable(value)

@@ -5,7 +5,7 @@ scan, while_loop, mapping      the functions; `branches` has those without a loo
 carry, capacity                what a loop hands from step to step; how many steps it has room for
 body                           a step, recorded once
 steps, operation               a loop as an operation, `reversal` and `forward` being its rules
-rolling                        loops of Python, found on a tape: `periods`, `likeness`, `sources`,
-                               `elements` and `assembly` are its parts
+rolling                        loops of Python, found on a tape: `columns`, `periods`, `likeness`,
+                               `sources`, `elements` and `assembly` are its parts
 =============================  =========================================================================
 """

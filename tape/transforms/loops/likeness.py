@@ -1,60 +1,12 @@
-"""Which nodes of a tape are alike: the same operation on the same kind of operands."""
+"""Which static arguments, constants and values count as one and the same."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from tape.core.node import Handle, Node, plain
-from tape.core.op import Op
-from tape.ops.structure.indexing import getitem_op
-from tape.transforms.loops.periods import Run
-
-
-class Table:
-    """A tape as arrays: a code for each node, equal for nodes alike, and its parents."""
-
-    def __init__(self, nodes: Sequence[Node], inputs: Collection[int]) -> None:
-        self.nodes = nodes
-        self.codes = np.empty(len(nodes), np.int64)
-        self._known: dict[Any, int] = {}
-        self._calls: dict[int, int] = {}
-        self._keys: dict[Any, int] = {}
-        for id, node in enumerate(nodes):
-            is_alone = id in inputs or (node.call.op is None and getattr(node, "is_param", False))
-            self.codes[id] = -1 - id if is_alone else self._code(node)
-
-    def _code(self, node: Node) -> int:
-        call, value, inputs = node.call, plain(node.value), node.inputs
-        key = self._calls.get(id(call))
-        if key is None:
-            whole = (call.op, call.pull is None, _key_of(call.op, call.attrs))
-            key = self._calls[id(call)] = self._keys.setdefault(whole, len(self._keys))
-        kinds: Any
-        if len(inputs) == 4:  # as most have, and this is done for every node
-            kinds = 2 * (inputs[0] is None) + (inputs[2] is None)
-        else:
-            kinds = tuple([parent is None for parent in inputs[::2]])
-        return self._known.setdefault((key, kinds, value.shape, value.dtype), len(self._known))
-
-    def parents(self, run: Run, position: int, slot: int) -> list[int | None]:
-        """Return the parent of one operand in all steps of a run."""
-        at = run.start + position
-        return [self.nodes[at + k * run.period].inputs[2 * slot] for k in range(run.steps)]
-
-    def operands(self, run: Run, position: int, slot: int) -> list[Any]:
-        """Return the value of one operand in all steps of a run."""
-        at = run.start + position
-        return [self.nodes[at + k * run.period].inputs[2 * slot + 1] for k in range(run.steps)]
-
-
-def _key_of(op: Op | None, attrs: dict[str, Any]) -> Any:
-    """Return what the static arguments of nodes alike have in common; integers in an index may differ."""
-    if op is getitem_op:
-        return Hashable(tuple([int if type(i) is int else i for i in attrs["index"]]))
-    return Hashable(tuple(attrs.items()))
+from tape.core.node import Handle
 
 
 class Hashable:

@@ -20,13 +20,13 @@ from tape.ops.structure.indexing import getitem_op
 from tape.ops.structure.joining import concatenate_op, stack_op
 from tape.transforms.loops.assembly import BodyOfRun
 from tape.transforms.loops.body import renumbered
+from tape.transforms.loops.columns import Table
 from tape.transforms.loops.elements import (
     Misfit,
     count_of_elements,
     elements_of,
     slice_of,
 )
-from tape.transforms.loops.likeness import Table
 from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.sources import Sources
 
@@ -121,13 +121,9 @@ class Shorter:
         self.count = 0
         self.bodies = bodies
         self._notes = notes
-        self._readers = [0] * len(table.nodes)  # the last node that reads each
-        for id, node in enumerate(table.nodes):
-            for parent in node.inputs[::2]:
-                if parent is not None:
-                    self._readers[parent] = id
-        for root in roots:
-            self._readers[root] = len(table.nodes)
+        self._readers = np.zeros(len(table.nodes) + 1, np.int64)  # the last node that reads each
+        np.maximum.at(self._readers, table.parents, table.owners)  # constants count for the one too many
+        self._readers[list(roots)] = len(table.nodes)
 
     def roll(self, run: Run) -> None:
         """Append the nodes up to a run, and a loop in its place; not if it is none after all."""
@@ -156,7 +152,7 @@ class Shorter:
         middle = run.start + period * (run.steps // 2)
         crossing = np.zeros(2 * period + 1, np.int64)
         for j in range(period):
-            last = min(self._readers[middle + j] - middle, 2 * period - 1)
+            last = min(int(self._readers[middle + j]) - middle, 2 * period - 1)
             if last < run.stop - middle:
                 crossing[j + 1] += 1
                 crossing[max(last, j) + 1] -= 1
@@ -240,11 +236,9 @@ class Shorter:
 
     def _append_loop(self, loop: Sources) -> None:
         run, table = loop.run, self.table
-        members = set(range(run.start, run.stop))
-        alone = {
-            run.start + j + k * run.period for j in [*loop.alone, *loop.elements] for k in range(run.steps)
-        }
-        wanted = {id for id in members if self._readers[id] >= run.stop}
+        is_wanted = self._readers[run.start : run.stop] >= run.stop
+        wanted = {*(run.start + np.flatnonzero(is_wanted)).tolist()}
+        alone = {id for id in wanted if (id - run.start) % run.period in loop.alone | loop.elements.keys()}
         base = len(self.place)
         self.place += [-1] * (run.stop - base)
         for id in sorted(wanted & alone):

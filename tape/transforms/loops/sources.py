@@ -11,8 +11,9 @@ import numpy as np
 from tape.core.node import Handle, Node
 from tape.core.results import Results
 from tape.ops.structure.indexing import getitem_op
+from tape.transforms.loops.columns import Table
 from tape.transforms.loops.elements import MOST_STACKED, Misfit, is_like
-from tape.transforms.loops.likeness import Same, Table, are_same
+from tape.transforms.loops.likeness import Same
 from tape.transforms.loops.periods import Run
 
 _INDEX = "an index moves otherwise than by one distance along the first axis"
@@ -86,36 +87,35 @@ class Sources:
         step = numbers[1] - numbers[0]
         if not step or any(b - a != step for a, b in pairwise(numbers)):
             raise Misfit(_INDEX)
-        parents, values = self.table.parents(run, j, 0), self.table.operands(run, j, 0)
-        if any(p != parents[0] for p in parents):
+        parents, constants = self.table.parents_in(run, j, 0), self.table.constants_in(run, j, 0)
+        if (parents != parents[0]).any() or (constants != constants[0]).any():
             raise Misfit(_INDEX)
-        if parents[0] is None and not all(are_same(value, values[0]) for value in values):
+        if parents[0] >= run.start or len(node.inputs) != 2:
             raise Misfit(_INDEX)
-        if (parents[0] is not None and parents[0] >= run.start) or len(node.inputs) != 2:
-            raise Misfit(_INDEX)
-        self.elements[j] = (parents[0] if parents[0] is not None else Same(values[0]), numbers[0], step)
+        array = int(parents[0]) if parents[0] >= 0 else Same(node.inputs[1])
+        self.elements[j] = (array, numbers[0], step)
 
     def _source(self, j: int, slot: int) -> tuple[Any, ...]:
         """Return where an operand comes from."""
-        run, table = self.run, self.table
-        parents = table.parents(run, j, slot)
-        first = parents[0]
-        if first is None:
+        run = self.run
+        parents = self.table.parents_in(run, j, slot)
+        first = int(parents[0])
+        if first < 0:
             return self._constant(j, slot)
-        if all(parent == first for parent in parents):
+        if (parents == first).all():
             return self._outside(first)
-        distances = [parent - run.start - k * run.period for k, parent in enumerate(parents)]  # type: ignore[operator]
-        distance = distances[-1]
+        distances = parents - np.arange(run.start, run.stop, run.period)
+        distance = int(distances[-1])
         lag = max(0, -(distance // run.period))
-        if lag >= run.steps or any(d != distance for d in distances[lag:]):
-            return self._separate(parents)
+        if lag >= run.steps or (distances[lag:] != distance).any():
+            return self._separate(parents.tolist())
         position = distance + lag * run.period
         if not lag:
             return ("here", position)
         if position in self.alone:
             raise Misfit("a plain array is read in the next step")
         for k in range(lag):
-            self._first(position, lag - k, parents[k])
+            self._first(position, lag - k, int(parents[k]))
         return ("state", position, lag)
 
     def _first(self, position: int, lag: int, node: Any) -> None:
@@ -137,10 +137,11 @@ class Sources:
 
     def _constant(self, j: int, slot: int) -> tuple[Any, ...]:
         """Return a constant operand: the same in all steps, or one number for each."""
-        values = self.table.operands(self.run, j, slot)
-        first = values[0]
-        if all(are_same(first, value) for value in values):
+        constants = self.table.constants_in(self.run, j, slot)
+        first = self.nodes[j].inputs[2 * slot + 1]
+        if (constants == constants[0]).all():
             return ("value", Same(first))
+        values = self.table.values_in(self.run, j, slot)
         kinds = {type(value) for value in values}
         if isinstance(first, (Handle, np.ndarray)) and all(is_like(value, first) for value in values):
             return ("values", Same(values))
