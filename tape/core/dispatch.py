@@ -23,6 +23,7 @@ class Interceptor(Interpreter):
     """An interpreter that is open in a block, and processes operations on Vars from outside of it."""
 
     stack: list[Any]  # of the thread that opened it
+    is_interceptor = True
     is_busy = False
     computes_plainly = False  # whether no program records the plain arrays of the code inside
     is_constant = False  # whether results have no derivative
@@ -130,7 +131,7 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
     for interpreter in reversed(opened()):
         if interpreter.level <= level:
             return None
-        if isinstance(interpreter, Interceptor) and not interpreter.is_busy:
+        if interpreter.is_interceptor and not interpreter.is_busy:
             if of_batches and not interpreter.sees_batches:
                 continue
             return interpreter
@@ -170,7 +171,7 @@ def recorder(below: float = inf) -> Any | None:
     Of several it is the innermost one, or the innermost one below a level.
     """
     for interpreter in reversed(opened()):
-        if isinstance(interpreter, Interceptor):
+        if interpreter.is_interceptor:
             if interpreter.computes_plainly:
                 return None
         elif interpreter.level < below and interpreter in OPEN:

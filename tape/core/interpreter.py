@@ -45,6 +45,8 @@ class Interpreter:
         Whether its Vars stand for several values each.
     is_program : bool
         Whether it records a program: nothing on it is differentiated.
+    is_interceptor : bool
+        Whether it processes operations on Vars from outside while it is open.
     is_plain : bool
         Whether to process an operation is to compute it and to append a node, so that the recorders that
         `tape.core.record` generates may do it.
@@ -59,6 +61,7 @@ class Interpreter:
     level: int
     is_batch: ClassVar[bool] = False
     is_program: ClassVar[bool] = False
+    is_interceptor: ClassVar[bool] = False
     is_plain: bool = False
     is_mapped: bool = False
     watching: Any = None

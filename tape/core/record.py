@@ -65,7 +65,7 @@ def recorder_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
 
 def _unary(op: Op) -> Callable[..., Any]:
     forward = op.forward
-    on_program = program_recorder(op)
+    on_program = program_recorder(op, 1)
     inactive = Call(op, _NO_ATTRS, None)
     active = Call(op, _NO_ATTRS, pull_unary(*op.vjp)) if op.vjp else inactive  # type: ignore[misc]
 
@@ -102,7 +102,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[..., Any]:
     """Return a function of two operands; ``convert`` is for neither Vars nor common scalars."""
     forward = op.forward
-    on_program = program_recorder(op)
+    on_program = program_recorder(op, 2)
     pulls = pull_binary(op.widens, *op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
     inactive = Call(op, _NO_ATTRS, None)
@@ -116,14 +116,14 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
                 call = active_x
         elif type(x) in FAST or (type(x) is np.ndarray and x.dtype.kind in "fiubc"):
             x_id, a = None, x
+        elif isinstance(x, Handle):
+            if not _is_outside(x, y):
+                return on_program(x, y)
+            x_id, a = None, x.again()
         else:
             x_id, a = None, convert(x)
             if a is NotImplemented:
                 return a
-            if isinstance(a, Handle):
-                if not _is_outside(a, y):
-                    return on_program(a, y)
-                a = a.again()
         if type(y) is Var:
             parent, y_id = y.node, y.id
             b = parent.value
@@ -135,14 +135,14 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
                 ref = y.trace_ref
         elif type(y) in FAST or (type(y) is np.ndarray and y.dtype.kind in "fiubc"):
             y_id, b = None, y
+        elif isinstance(y, Handle):
+            if not _is_outside(y, x):
+                return on_program(x, y)
+            y_id, b = None, y.again()
         else:
             y_id, b = None, convert(y)
             if b is NotImplemented:
                 return b
-            if isinstance(b, Handle):
-                if not _is_outside(b, x):
-                    return on_program(x, b)
-                b = b.again()
         if ref is None:
             is_simple = type(a) is type(b) is np.ndarray and not OPEN
             return op.compute((a, b), _NO_ATTRS) if is_simple else bind(op, (x, y), _NO_ATTRS)

@@ -20,7 +20,7 @@ from tape.core.dispatch import interceptor, lift, recorder, resolve
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
-from tape.ops.structure.layout import in_c_order
+from tape.ops.structure.layout import in_c_order, of_kind
 from tape.transforms._shorten import shortened
 
 Argnums = int | tuple[int, ...] | list[int]
@@ -290,9 +290,9 @@ class Recording:
         if derivative is None:
             derivative = np.zeros(np.shape(value), float_like(value))
         if self._enclosing is not None:
-            return self.lifted(derivative)
+            derivative = self.lifted(derivative)
         if isinstance(derivative, Handle):
-            return derivative
+            return of_kind(derivative, value)
         return np.asarray(derivative) if isinstance(value, np.ndarray) else derivative[()]
 
     # ---- trees -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below, traced
 from tape.core.node import Handle, plain
 from tape.core.streams import without_draws
+from tape.ops.structure.layout import of_kind
 from tape.transforms._iterations import newton, repeat
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, dtype_of, name_of
@@ -239,7 +240,7 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
     if any(dtype_of(leaf).kind != "f" for leaf in leaves):
         raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")
     leaves = [
-        ops.astype(leaf, dtype) if isinstance(leaf, Handle) else np.asarray(leaf, dtype)[()]
+        of_kind(ops.astype(leaf, dtype) if isinstance(leaf, Handle) else np.asarray(leaf, dtype), 0.0)
         for leaf, dtype in zip(leaves, like.dtypes, strict=True)
     ]
     return tree.unflatten(structure, leaves)

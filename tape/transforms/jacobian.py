@@ -14,7 +14,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.node import Handle
 from tape.interpreters.batching import Lanes
-from tape.ops.structure.layout import in_c_order
+from tape.ops.structure.layout import in_c_order, of_kind
 from tape.transforms._derived import derived
 from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of
@@ -288,15 +288,13 @@ def _blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
     if not recording.params:
         return [[] for _ in recording.outs]
     rows = _batched_blocks(recording, mode)
-    is_scalar = [isinstance(p.node.value, np.generic) for p in recording.params]
-    return [[_owned(recording, *pair) for pair in zip(row, is_scalar, strict=True)] for row in rows]
+    values = [param.node.value for param in recording.params]
+    return [[_owned(recording, *pair) for pair in zip(row, values, strict=True)] for row in rows]
 
 
-def _owned(recording: Recording, block: Any, is_scalar: bool) -> Any:
-    """Return a block that shares no memory, on the right trace; a scalar if the param is one."""
-    if isinstance(block, np.ndarray):
-        block = block[()] if is_scalar and not block.shape else np.array(block)
-    return recording.lifted(block)
+def _owned(recording: Recording, block: Any, value: Any) -> Any:
+    """Return a block that shares no memory, on the right trace; a number if the param's value is one."""
+    return of_kind(recording.lifted(np.array(block) if isinstance(block, np.ndarray) else block), value)
 
 
 def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:

@@ -21,6 +21,7 @@ from tape.ops.reduction.cross_entropy import softmax_cross_entropy
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.reduction.softmax import log_softmax
 from tape.ops.structure.axes import moveaxis
+from tape.ops.structure.layout import of_kind
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import astype, expand_dims
 from tape.ops.structure.taking import take
@@ -192,7 +193,7 @@ class _Labels:
         weights = None if self.weight is None else take(self.weight, self.classes)
         losses = (losses if weights is None else losses * weights) + smoothed
         if not self.are_all_counted:
-            losses = where(self.counts, losses, 0)
+            losses = of_kind(where(self.counts, losses, 0), losses)
         if reduction != "mean" or (weights is None and self.are_all_counted):
             return reduced(losses, reduction)
         if weights is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors
 from tape.core import pattern_rules
-from tape.core.node import Handle, snapshot
+from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import INTERNAL, implements
@@ -104,6 +104,19 @@ def in_c_order(value: Any) -> Any:
 
 
 INTERNAL["in_c_order"] = in_c_order
+
+
+def of_kind(value: Any, example: Any) -> Any:
+    """Return a value without axes as a number or as a 0-d array, whichever another value is.
+
+    A name bound to a number is bound anew by ``x /= 2``; the array that other names have as well is changed.
+    """
+    if np.ndim(value):
+        return value
+    is_array = type(plain(example)) is np.ndarray
+    if (type(plain(value)) is np.ndarray) == is_array:
+        return value
+    return laid_out(value, order="C") if is_array else value[()]
 
 
 @implements(np.copy)

@@ -100,7 +100,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
             x = concatenate([part for part in (front, x, back) if part is not None], axis)
             before -= 0 if front is None else front.shape[axis]
             behind -= 0 if back is None else back.shape[axis]
-    return own(x, axes) if isinstance(array, Handle) or any(map(any, widths)) else copy(x)
+    return own(x, axes) if np.ndim(x) and (isinstance(array, Handle) or any(map(any, widths))) else copy(x)
 
 
 # ---- arguments -----------------------------------------------------------------------------------

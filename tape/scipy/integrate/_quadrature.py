@@ -15,6 +15,7 @@ from tape import errors, ops
 from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.interpreters.batching import one_by_one
+from tape.ops.structure.layout import of_kind
 from tape.scipy._operands import inside, operand, refusing_vars
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float, pull_through, push_through
@@ -227,7 +228,8 @@ class _Integral:
                 f"{self.what}: full_output=True would be frozen in a compiled function. Leave it out"
             )
         found = self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
-        return (ops.reshape(found[:-1], self.shape), found[-1], *self.first[2:])
+        integral = of_kind(ops.reshape(found[:-1], self.shape), self.first[0])
+        return (integral, found[-1], *self.first[2:])
 
     # ---- rules -------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, ops
+from tape.ops.structure.layout import of_kind
 from tape.scipy._operands import inside, operand
 from tape.scipy.optimize._implicit import Certificate, Implicit, is_regular
 from tape.transforms._record import name_of
@@ -105,7 +106,7 @@ class Roots:
             return self.found.root
         self._check(self.found)
         root = ops.astype(self._implicit.solution()[0], np.asarray(self.found.root).dtype)
-        return ops.reshape(root, self._shape)
+        return of_kind(ops.reshape(root, self._shape), self.found.root)
 
     def _solve(self, start: Any, args: Any) -> tuple[Any, Any]:
         found = self._run(start, args)
