@@ -119,7 +119,12 @@ def test_a_name_that_a_result_is_bound_to_keeps_it(name):
     s = np.float64(0.75)
     half, whole = halved(s)
     assert 2 * half == whole
-    compiled = tape.compile(halved)
+    single = np.ones(1, np.float32)
+    expected = SOLVERS[name](0.75)
+    of_float, compiled = tape.compile(SOLVERS[name]), tape.compile(halved)
+    for _ in range(2):
+        assert type(of_float(0.75)) is type(expected)
+        assert (of_float(0.75) * single).dtype == (expected * single).dtype
     for _ in range(2):
         np.testing.assert_allclose(compiled(s), (half, whole), rtol=1e-7)
     np.testing.assert_allclose(tape.jvp(halved, (s,), (1.0,))[0], (half, whole), rtol=1e-7)

@@ -8,6 +8,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.scipy import integrate, optimize
 
 X = np.array([0.5, 1.0])
 
@@ -83,6 +84,43 @@ def test_numbers_are_read_anew_in_each_call(name):
 def test_segments_run_in_python_and_may_read_floats(name):
     for ask in EXACT.values():
         check(SEGMENTS[name](ask), CALLS[:4])
+
+
+SOLVERS = {
+    "quad": lambda f: integrate.quad(f, 0.0, 1.0)[0],
+    "dblquad": lambda f: integrate.dblquad(lambda y, x: x * y + f(x), 0, 1, 0, 1)[0],
+    "solve_ivp": lambda f: integrate.solve_ivp(lambda t, y: f(t) * y, (0, 1), [1.0], t_eval=[1.0]).y[0, -1],
+    "odeint": lambda f: tape.odeint(lambda y, t: y * f(t), 1.0, np.array([0.0, 1.0]))[-1],
+    "brentq": lambda f: optimize.brentq(lambda x: x - 0.01 * f(x), -5.0, 5.0),
+    "newton": lambda f: optimize.newton(lambda x: x - 0.01 * f(x), 1.0),
+    "minimize_scalar": lambda f: optimize.minimize_scalar(lambda x: (x - 0.01 * f(0.5)) ** 2).x,
+    "root": lambda f: tape.root(lambda x: x - 0.01 * f(x), 1.0),
+}
+ARITHMETIC = {
+    "products": lambda a: lambda x: x * a + a * a * x,
+    "quotients": lambda a: lambda x: (x + 1) / a + a // 2 - a % 2,
+    "powers": lambda a: lambda x: a**2 - (x * 0 + 2.0) ** a,
+    "signs": lambda a: lambda x: -a * x + abs(-a),
+    "comparisons": lambda a: lambda x: x * a if a > 2.5 else x,
+    "rounding": lambda a: lambda x: round(a, 1) * x,
+    "functions": lambda a: lambda x: np.exp(-a) + np.sin(a * x),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_functions_of_solvers_read_numbers_of_python_anew(name):
+    for arithmetic in ARITHMETIC.values():
+        f = lambda a, arithmetic=arithmetic: SOLVERS[name](arithmetic(a))  # noqa: E731
+        compiled = tape.compile(f)
+        for a in (2.0, 3.0, 4.5, 2.0):
+            np.testing.assert_allclose(compiled(a), f(a), rtol=1e-7)
+
+
+def test_a_function_of_a_solver_raises_what_python_raises():
+    compiled = tape.compile(lambda a: integrate.quad(lambda x: (x + 1) / a, 0.0, 1.0)[0])
+    assert compiled(2.0) == 0.75
+    with pytest.raises(ZeroDivisionError):
+        compiled(0.0)
 
 
 @pytest.mark.parametrize("dtype", [None, float, np.float32, int])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import tape
 from tape import tree
+from tape.program import steps
 from tape.transforms.loops import rolling
 from tests.tiers import rounds, some
 
@@ -273,11 +275,16 @@ def test_jacobians_and_series(f):
     assert_alike(lambda x: tape.taylor(along, x, np.ones_like(x), order=3), args[place], tolerance=1e-7)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-def test_other_dtypes(dtype):
-    x = dtype(0.3)
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_other_dtypes(dtype, shape, monkeypatch):
+    monkeypatch.setattr(steps, "_WORTH_A_PROGRAM", 1)  # also while it is recorded
+    monkeypatch.setattr(steps, "Runner", partial(steps.Runner, is_patient=True))
+    x = np.full(shape, dtype(0.3))[()]
     assert_alike(numbers, x, tolerance=1e-5)
     assert_alike(lambda x: np.real(numbers(x)), x, tolerance=1e-5)
+    assert_alike(lambda x: numbers(x * dtype(0.5 + 0.5j if x.dtype.kind == "c" else 0.5)), x, tolerance=1e-5)
+    assert_alike(tape.grad(lambda x: np.sum(np.real(numbers(x)))), x, tolerance=1e-4)
 
 
 def test_results_may_be_constants_and_come_twice():

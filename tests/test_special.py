@@ -258,6 +258,14 @@ def test_inverses_undo_the_derivative_near_their_ends(f):
     np.testing.assert_allclose(slope(f)(y) * slope(inverse)(f(y)), 1, rtol=1e-12)
 
 
+def test_polygamma_of_orders_that_are_data():
+    compiled = tape.compile(lambda n, x: tape.ops.special.polygamma(n, x))
+    for n in (1.0, 0.4, 2.0, 2.5, 0.0, -1.0, np.nan, np.inf):
+        with np.errstate(invalid="ignore"):
+            expected = special.polygamma(n, 0.3)
+        np.testing.assert_allclose(compiled(n, 0.3), expected, rtol=1e-13)
+
+
 def test_huge_complex_and_negative_arguments_of_polygamma():
     """Recurrence and reflection, DLMF 5.15.5 and 5.15.6, and digits near the real axis."""
     z = np.array([0.3 + 0.2j, -3.3 + 0.4j, 20 - 3j, -50.5 + 0.1j, 1e3 - 1e3j])

@@ -1,5 +1,6 @@
 """`tape.vmap` equals a Python loop over examples: in every transform, of code that writes, compiled too."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -261,9 +262,22 @@ def to_the_argument(x):
     return x * 2
 
 
-@pytest.mark.parametrize("f", [through_views, to_new_arrays, by_index, to_the_argument])
+def through_a_shape(x):
+    y = (x * np.ones((2, 1))).reshape(-1)
+    for row in y.reshape(2, 3):
+        row += x[0]
+    y.reshape(2, 3).T[1] *= 2
+    return y
+
+
+@pytest.mark.parametrize("f", [through_views, to_new_arrays, by_index, to_the_argument, through_a_shape])
 def test_code_that_writes(f):
     expected = stacked(lambda x: f(x.copy()), X)
+    twice = tape.tree.map(lambda leaf: np.stack([leaf, leaf]), expected)
+    nested = tape.vmap(lambda xs: tape.vmap(f)(xs))
+    for way in (tape.vmap(tape.vmap(f)), nested, tape.compile(nested)):
+        with suppress(errors.InPlaceError):  # where a view would be stale, or may be none
+            assert_same(way(np.stack([X, X])), twice)
     for way in WAYS.values():
         given = X.copy()
         assert_same(way(tape.vmap(f))(given), expected)

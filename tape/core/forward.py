@@ -95,6 +95,7 @@ class ForwardSweeps(Listed):
         >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
         [20.0, 60.0]
         """
+        self.held.settle()
         return push_forward(self.nodes, seeds, roots, where=self)
 
     # ---- values ------------------------------------------------------------------------------

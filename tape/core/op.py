@@ -161,6 +161,7 @@ class Op:
         self.pattern = pattern
         self.lower = lower
         self.is_constant = False
+        self.read_operands: dict[int, bool] = {}  # whether derivatives may read them: see `tape.core.held`
         self._constant: Op | None = None
         self._calls: dict[Any, Call] = {}  # by which operands are active, and by static arguments
         complete(self, linear)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tape.core.dispatch import interceptor
 from tape.core.failures import NUMPY_ERRORS
+from tape.core.held import may_read
 from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
@@ -164,6 +165,11 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
         var.id = len(nodes)
         var.trace_ref, var.node, var.share = ref, node, None
         nodes.append(node)
+        if x_id is None:
+            if type(a) is np.ndarray and call is not inactive and may_read(op, 0, a):
+                trace.held.hold(a, node)
+        elif y_id is None and type(b) is np.ndarray and call is not inactive and may_read(op, 1, b):
+            trace.held.hold(b, node)
         return var
 
     return record

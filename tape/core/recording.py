@@ -15,6 +15,7 @@ import numpy as np
 from tape import errors
 from tape.conversion.numbers import Taken
 from tape.core import dispatch
+from tape.core.held import Held, may_read
 from tape.core.interpreter import OPEN, Nested
 from tape.core.leaves import admit
 from tape.core.node import Handle, Leaf, Node, snapshot
@@ -47,6 +48,8 @@ class Recording(Nested):
         To this.
     watching : Watching or None
         Who is called for each node.
+    held : Held
+        The plain arrays that its nodes were computed with.
     taken : Taken or None
         The plain numbers that were taken out by ``float()`` and its like; None if there are none.
     trees : Trees or None
@@ -55,7 +58,7 @@ class Recording(Nested):
         As of `tape.Trace`.
     """
 
-    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "adjoints", "is_plain",
+    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "adjoints", "held", "is_plain",
                  "is_strict", "name", "nodes", "ref", "root", "taken", "trees", "views",
                  "watching")  # fmt: skip
 
@@ -72,6 +75,7 @@ class Recording(Nested):
         is_watched = sites or check or watching.OPEN
         self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
+        self.held = Held()
         self.taken: Taken | None = None
         self.trees: Trees | None = None
         self.adjoints: list[Any] | None = None
@@ -181,6 +185,10 @@ class Recording(Nested):
         node = _new(Node)
         node.value, node.call, node.inputs = value, op.call(attrs, tuple(active)), tuple(inputs)
         var = self.push(node)
+        if node.call.pull is not None:
+            for k, operand in enumerate(values):
+                if inputs[2 * k] is None and type(operand) is np.ndarray and may_read(op, k, operand):
+                    self.held.hold(operand, node)
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])
         return var

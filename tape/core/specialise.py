@@ -15,6 +15,7 @@ import numpy as np
 
 from tape.core.dispatch import is_intercepted
 from tape.core.failures import NUMPY_ERRORS
+from tape.core.held import may_read
 from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
@@ -46,16 +47,19 @@ class _Kind:
         Whether the result may be a view of the first operand.
     places : tuple of int or None
         For each operand where it is among the arrays, Vars and floats of the call; None if they are these.
+    arrays : list of int
+        The operands that are plain arrays, and that a derivative may read.
     """
 
-    __slots__ = ("call", "is_view", "places", "run")
+    __slots__ = ("arrays", "call", "is_view", "places", "run")
 
-    def __init__(self, call: Call, places: tuple[int, ...] | None) -> None:
+    def __init__(self, call: Call, places: tuple[int, ...] | None, arrays: list[int]) -> None:
         op: Any = call.op
         self.call = call
         self.run = _bound(op.forward, call.attrs)
         self.is_view = op.view is not None
         self.places = places
+        self.arrays = arrays
 
 
 def recorder(op: Op, count: int) -> Callable[..., Any]:
@@ -140,6 +144,8 @@ def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout:
         var.id = len(nodes)
         var.trace_ref, var.node, var.share = ref, node, None
         nodes.append(node)
+        for k in kind.arrays:
+            trace.held.hold(values[k], node)
         if kind.is_view and inputs[0] is not None:
             note_view(trace, var, first)
         return var
@@ -217,10 +223,10 @@ def _note_operands(parts: Iterable[Any], layout: bool, key: list[Any], inputs: l
                 first = part
             elif part.trace_ref is not first.trace_ref:
                 return None
-            key.append(parent.call.pull is not None or parent.is_param)
+            key.append(_ACTIVE if parent.call.pull is not None or parent.is_param else _CONSTANT)
             inputs += (part.id, value)
         elif kind in FAST or (kind is _Array and part.dtype.kind in "fiubc"):
-            key.append(None)
+            key.append(kind is _Array)
             inputs += (None, part)
         else:
             return None
@@ -243,11 +249,24 @@ def _learned(var: Any, trace: Any, count: int, inputs: list[Any]) -> _Kind | Non
     places = places_of(node.inputs, inputs)
     if places is None or not isinstance(node.value, (np.ndarray, np.generic)):
         return None
-    kind = _Kind(node.call, None if places == list(range(len(places))) else tuple(places))
+    moved = None if places == list(range(len(places))) else tuple(places)
+    kind = _Kind(node.call, moved, _arrays_read(node))
     is_scalar = not any(type(operand) is np.ndarray for operand in node.operands)
     if is_scalar and type(kind.run(*node.operands)) is not type(node.value):
         return None  # a number of Python, which was converted
     return kind
+
+
+def _arrays_read(node: Any) -> list[int]:
+    """Return which operands are plain arrays that a derivative may read."""
+    return [
+        k
+        for k, operand in enumerate(node.operands)
+        if node.call.pull is not None
+        and node.inputs[2 * k] is None
+        and type(operand) is np.ndarray
+        and may_read(node.op, k, operand)
+    ]
 
 
 def _bound(forward: Any, attrs: dict[str, Any]) -> Callable[..., Any]:

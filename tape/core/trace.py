@@ -109,6 +109,7 @@ class Trace(ForwardSweeps, Shown):
         root_id, seed = checks.start_of(self, root, seed)
         if self.taken is not None:
             self.taken.warn("backward", root_id)
+        self.held.settle()
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
@@ -251,6 +252,7 @@ class Trace(ForwardSweeps, Shown):
 
     def sweep(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
         """Do what `pull_back` does, node by node."""
+        self.held.settle()
         adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
 

@@ -117,10 +117,7 @@ def note_view(batch: Batch, operands: Sequence[Any], attrs: dict[str, Any]) -> N
         return
     index = attrs.get("index", ())
     result, values = batch.node.value, source.node.value
-    if isinstance(result, Handle):
-        shares = result is values or result.share is not None
-    else:
-        shares = _owner(result) is _owner(values)
+    shares = _is_view(result, values) if isinstance(result, Handle) else _owner(result) is _owner(values)
     has_any_layout = source.memory is not None and source.memory.has_any_layout
     is_uncertain = "shape" in attrs and (has_any_layout or not _is_contiguous(plain(source)))
     if len(operands) > 1:
@@ -200,6 +197,14 @@ def _has_axes(index: Sequence[Any]) -> bool:
 
 def _is_contiguous(value: Any) -> bool:
     return not isinstance(value, np.ndarray) or value.flags.c_contiguous
+
+
+def _is_view(result: Any, values: Any) -> bool:
+    """Return whether a Var or a batch further out is another one, or a view of what that is a view of."""
+    if not result.is_batch:
+        return result is values or result.share is not None
+    memory = result.memory
+    return result is values or (memory is not None and memory.viewed is not None)
 
 
 def _owner(array: Any) -> Any:

@@ -59,7 +59,7 @@ def run_steps(steps: Steps, operands: Sequence[Any]) -> Results:
             return few
     elif (int(operands[-1]) if steps.ends_by == "count" else steps.length) * work < _WORTH_A_PROGRAM:
         return steps.run(operands)
-    leaves = tuple([x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x)[()] for x in operands])
+    leaves = tuple([x if isinstance(x, np.ndarray) and x.ndim else _number(x) for x in operands])
     runner = _runners.get(steps)
     if runner is None:
         runner = _runners[steps] = _runner(steps, leaves)
@@ -70,6 +70,12 @@ def run_steps(steps: Steps, operands: Sequence[Any]) -> Results:
     return Results(results) if isinstance(results, list) else steps.run(operands)
 
 
+def _number(value: Any) -> Any:
+    """Return a value without axes as programs take it: a scalar, a wide one as an array."""
+    value = np.asarray(value)
+    return value if value.itemsize > 8 else value[()]
+
+
 def _runner(steps: Steps, leaves: Sequence[Any]) -> Runner:
     """Return a program of one loop."""
     b = Builder()
@@ -77,7 +83,7 @@ def _runner(steps: Steps, leaves: Sequence[Any]) -> Runner:
     value = b.loop(loop, [b.input(leaf.shape, leaf.dtype) for leaf in leaves])
     count = len(loop.outputs)
     b.ir.outputs = [b.part(value, k).id for k in range(count)]
-    types = [Leaf(type(leaf), leaf.shape, leaf.dtype) for leaf in leaves]
+    types = [Leaf.like(leaf) for leaf in leaves]
     return Runner(b.ir, types, [None] * count, frozenset(), "a loop")
 
 

@@ -407,6 +407,7 @@ def expand_through(run: Callable[..., Any], out: Any, series: Sequence[Any], nam
         if p is not None and any(part is not None for part in s[1:])
     }
     stop = 1 + max([one.id for one in _each(result) if _is_on(trace, one)], default=-1)
+    trace.held.settle()
     found = push_series(trace.nodes, seeds, order, stop, where=trace)
     columns = [
         (found[one.id] if _is_on(trace, one) else None) or [None] * (order + 1) for one in _each(result)

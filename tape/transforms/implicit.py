@@ -240,7 +240,9 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
     if any(dtype_of(leaf).kind != "f" for leaf in leaves):
         raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")
     leaves = [
-        of_kind(ops.astype(leaf, dtype) if isinstance(leaf, Handle) else np.asarray(leaf, dtype), 0.0)
+        of_kind(
+            ops.astype(leaf, dtype) if isinstance(leaf, Handle) else np.asarray(leaf, dtype), dtype.type()
+        )
         for leaf, dtype in zip(leaves, like.dtypes, strict=True)
     ]
     return tree.unflatten(structure, leaves)

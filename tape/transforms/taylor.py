@@ -72,6 +72,7 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
     }
     roots = recording.roots
     count = max((root for root in roots if root is not None), default=-1) + 1
+    recording.trace.held.settle()
     found = push_series(recording.trace.nodes, seeds, order, count, where=recording.trace)
     results = []
     for root, out in zip(roots, recording.outs, strict=True):

@@ -62,7 +62,7 @@ def _lower(b: Any, n: Any, x: Any) -> Any:
     x = b.value(x)
     x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
     n = b.value(n, x.dtype)
-    sign = b.elementwise("remainder", n, 2) * 2 - 1
+    sign = b.elementwise("power", b.literal(-1, x.dtype), n + 1)  # NaN for other orders than whole ones
     higher = sign * b.elementwise(f"{PREFIX}gamma", n + 1) * b.elementwise(f"{PREFIX}zeta", n + 1, x)
     return b.where(b.elementwise("equal", n, 0), b.elementwise(f"{PREFIX}psi", x), higher)
 

@@ -13,10 +13,12 @@ import numpy as np
 
 from tape import errors
 from tape.core import pattern_rules
+from tape.core.nesting import traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import INTERNAL, implements
+from tape.core.weak import weak
 from tape.inplace.aliases import is_array, memory_of
 from tape.inspect.costs import declare_cost, free
 
@@ -110,9 +112,14 @@ def of_kind(value: Any, example: Any) -> Any:
     """Return a value without axes as a number or as a 0-d array, whichever another value is.
 
     A name bound to a number is bound anew by ``x /= 2``; the array that other names have as well is changed.
+    In a compiled function a number is one of Python's if the other one is.
     """
     if np.ndim(value):
         return value
+    if type(example) in (float, complex) and isinstance(found := traced(value), Handle):
+        number = value[()]
+        traced(number).node.value = weak(plain(found))
+        return number
     is_array = type(plain(example)) is np.ndarray
     if (type(plain(value)) is np.ndarray) == is_array:
         return value

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
+from tape.core.dispatch import resolve
 from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.weak import Weak, WeakBool, exact, weak
@@ -26,6 +27,9 @@ def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) 
         if type(other) is Proxy:
             return NotImplemented
         if _is_weak(self) and _is_weak(other):
+            x, y = _inside(self), _inside(other)
+            if x is not self or y is not other:
+                return arithmetic(x, y)
             return _among_numbers(function, arithmetic, self, other)
         return function(self, other)
 
@@ -84,6 +88,9 @@ def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any],
         if type(other) is Proxy:
             return NotImplemented
         if _is_weak(self) and _is_weak(other):
+            x, y = _inside(self), _inside(other)
+            if x is not self or y is not other:
+                return operation(x, y)
             numbers = exact(plain(self)), exact(plain(other))
             operands = _unless_bool(self), _unless_bool(other)
             has_bool = operands[0] is not self or operands[1] is not other
@@ -119,6 +126,12 @@ def weakly_rounded(number: Any, ndigits: int) -> Any:
     if unless_bool is not number:
         return round(unless_bool, ndigits)
     return _weakened(_round(number, ndigits=ndigits), round(exact(plain(number)), ndigits))
+
+
+def _inside(number: Any) -> Any:
+    """Return what a number is where code runs again with others in its place, as the function of a solver."""
+    found = resolve(number)
+    return number if found is number else found if isinstance(found, Handle) else np.asarray(found).item()
 
 
 def _is_weak(operand: Any) -> bool:

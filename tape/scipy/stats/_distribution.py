@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import plain
 from tape.core.operands import lifted
+from tape.core.weak import Weak
 from tape.numpy._conversion import array
 
 __all__ = ["Continuous", "Discrete", "Frozen"]
@@ -375,7 +377,10 @@ def as_operand(name: str, x: Any) -> Array:
 
 def as_argument(name: str, x: Any) -> Array:
     """Return what can be computed with; numbers of Python's, which raise errors, become NumPy's."""
-    return np.float64(x) if type(x) in (int, float) else as_operand(name, x)
+    if type(x) in (int, float):
+        return np.float64(x)
+    x = as_operand(name, x)
+    return np.positive(x) if isinstance(plain(x), Weak) else x  # a number of Python's in a compiled function
 
 
 def log_of(p: Array, complement: Array) -> Array:

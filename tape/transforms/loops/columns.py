@@ -115,7 +115,7 @@ class Table(Columns):
         self.codes = paired(paired(calls, self._types()), self._constant_slots())
         is_alone = np.zeros(len(nodes), bool)
         is_alone[list(inputs)] = True
-        leaves = np.flatnonzero(self.coded(lambda call: call.op is None))
+        leaves = np.flatnonzero(np.isin(calls, [code for (op, *_), code in keys.items() if op is None]))
         is_alone[[id for id in leaves.tolist() if getattr(nodes[id], "is_param", False)]] = True
         self.codes[is_alone] = -1 - np.flatnonzero(is_alone)
 

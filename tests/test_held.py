@@ -1,0 +1,171 @@
+"""Plain arrays that are written into after a tape has used them: derivatives use what they were."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+
+X = np.array([0.3, 0.5, 0.7])
+
+
+def scaled(x, new):
+    scratch, total = np.zeros(3), 0.0
+    for k in range(3):
+        scratch = new(scratch)
+        scratch[:] = k + np.arange(3)
+        total = total + np.sum(x * scratch)
+    return total
+
+
+def multiplied(x, new):
+    matrix = np.zeros((3, 3), order="F")
+    for k in range(4):
+        matrix = new(matrix)
+        matrix[:] = 0
+        matrix[k % 3, (k + 1) % 3] = matrix[2, 0] = 2.0 + k
+        x = np.tanh(matrix @ x)
+    return np.sum(x)
+
+
+def masked(x, new):
+    mask, total = np.zeros(3, bool), 0.0
+    for k in range(3):
+        mask = new(mask)
+        mask[:] = False
+        mask[k] = True
+        total = total + np.sum(np.where(mask, x * (k + 1), 0.0)) + np.sum(x[mask] ** 2)
+    return total
+
+
+def indexed(x, new):
+    """The index is at the end what it was at first."""
+    index, total = np.arange(3), 0.0
+    for k in range(3):
+        index = new(index)
+        total = total + np.sum(x[index] * np.array([1.0, 2.0, 3.0]) ** k)
+        index += 1
+        index %= 3
+    return total
+
+
+def by_views(x, new):
+    rows, total = np.ones((2, 3)), 0.0
+    for k in range(3):
+        rows = new(rows)
+        rows *= k + 1
+        total = total + np.sum(x * rows[0]) * np.sum(np.exp(x) * rows[1, ::-1])
+    return total
+
+
+def shifted(x, new):
+    """A derivative does not need what the array was."""
+    scratch = np.zeros(3)
+    for k in range(3):
+        scratch = new(scratch)
+        scratch[:] = k
+        x = (x + scratch) ** 2
+    return np.sum(x)
+
+
+def of_middle_size(x, new):
+    scratch, total = np.zeros((1000, 3)), 0.0
+    for k in range(3):
+        scratch = new(scratch)
+        scratch[k] = k + 1.0
+        total = total + np.sum(np.sin(x) * scratch)
+    return total
+
+
+FUNCTIONS = [scaled, multiplied, masked, indexed, by_views, shifted, of_middle_size]
+DERIVATIVES = {
+    "grad": lambda f: tape.grad(f)(X),
+    "jvp": lambda f: tape.jvp(f, (X,), (np.array([1.0, -1.0, 2.0]),)),
+    "jacobian": lambda f: tape.jacobian(lambda x: x * f(x))(X),
+    "forwards": lambda f: tape.jacobian(lambda x: x * f(x), mode="fwd")(X),
+    "hessian": lambda f: tape.hessian(f)(X),
+    "hvp": lambda f: tape.hvp(f)(X, np.ones(3)),
+    "taylor": lambda f: tape.taylor(f, X, np.ones(3), 3),
+    "checkpoint": lambda f: tape.grad(tape.checkpoint(f))(X),
+    "batch": lambda f: tape.vmap(tape.grad(f))(np.stack([X, 2 * X])),
+    "nested": lambda f: tape.grad(lambda x: np.sum(tape.grad(f)(x) ** 2))(X),
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_derivatives_use_what_scratch_arrays_were(function, derivative):
+    found = DERIVATIVES[derivative](lambda x: function(x, lambda array: array))
+    expected = DERIVATIVES[derivative](lambda x: function(x, np.copy))
+    for a, b in zip(tape.tree.leaves(found), tape.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("sites", [False, True])
+def test_sweeps_of_a_trace_use_what_arrays_were(sites):
+    trace, scratch = tape.Trace(sites=sites), np.ones(3)
+    x = trace.param(X)
+    y = np.sum(x * scratch)
+    scratch[:] = 2
+    z = y + np.sum(x * scratch)
+    scratch[:] = 5
+    for _ in range(2):
+        np.testing.assert_array_equal(trace.backward_param_grads(z)[0], [3.0] * 3)
+        assert trace.jvp(z, {x: np.ones(3)}) == 9.0
+        np.testing.assert_array_equal(trace.backward(z)[x.id], [3.0] * 3)
+        scratch += 1
+
+
+def test_an_array_between_pulls_is_what_it_was():
+    scale = np.array([1.0, 2.0, 3.0])
+    _, pull = tape.vjp(lambda x: x * scale, X)
+    for _ in range(2):
+        np.testing.assert_array_equal(pull(np.ones(3))[0], [1.0, 2.0, 3.0])
+        scale *= 2
+
+
+LARGE = np.linspace(1.0, 2.0, 20_000)
+READING = {
+    "multiply": lambda x, array: np.sum(x * array),
+    "divide": lambda x, array: np.sum(x / array),
+    "matmul": lambda x, array: array @ x,
+    "maximum": lambda x, array: np.sum(np.maximum(x, array)),
+}
+NOT_READING = {
+    "add": lambda x, array: np.sum((x + array) ** 2),
+    "subtract": lambda x, array: np.sum((array - x) ** 2),
+    "concatenate": lambda x, array: np.sum(np.concatenate([x, array]) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_large_array_that_a_derivative_needs_is_an_error(name):
+    def f(x):
+        scratch = LARGE.copy()
+        y = READING[name](x, scratch)
+        scratch[:] = 0
+        return y
+
+    with pytest.raises(errors.InPlaceError, match=r"a plain array, float64\[20000\], was written into after"):
+        tape.grad(f)(LARGE)
+
+
+@pytest.mark.parametrize("name", NOT_READING)
+def test_a_large_array_that_no_derivative_needs_may_be_written_into(name):
+    def f(x, new):
+        scratch = LARGE.copy()
+        y = NOT_READING[name](x, scratch)
+        scratch = new(scratch)
+        scratch[:] = 0
+        return y
+
+    found, expected = (tape.grad(f)(LARGE, new) for new in (lambda array: array, np.copy))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_arrays_of_inactive_operations_are_not_held():
+    trace, scratch = tape.Trace(), LARGE.copy()
+    data, x = trace.input(LARGE), trace.param(LARGE)
+    y = np.sum(data * scratch) * x
+    scratch[:] = 0
+    np.testing.assert_array_equal(trace.backward_param_grads(np.sum(y))[0], np.full(20_000, LARGE @ LARGE))
