@@ -7,6 +7,7 @@ import pytest
 import scipy.special as special
 
 import tape
+from tape.core.node import plain
 
 FUNCTIONS = {
     "power": np.power, "float_power": np.float_power, "arctan2": np.arctan2, "hypot": np.hypot,
@@ -63,3 +64,62 @@ def test_derivatives_have_the_dtype_of_what_they_are_for():
     ):
         for gradient in (tape.grad(f), tape.compile(tape.grad(f))):
             assert gradient(narrow).dtype == np.float32
+
+
+BESIDE_NUMBERS = {
+    "clip": lambda v: np.clip(2, v, 3.0),
+    "clipped": lambda v: np.clip(v, 0, 1.0),
+    "clip by one": lambda v: np.clip(2.5, v, None),
+    "interp": lambda v: np.interp(0.5, [0.0, 1.0], [v, v]),
+    "outer": lambda v: np.outer(2.0, v),
+    "dot": lambda v: np.dot(2.0, v),
+    "kron": lambda v: np.kron(2.0, v),
+    "inner": lambda v: np.inner(2.0, v),
+    "append": lambda v: np.append(2.0, v),
+    "hypot": lambda v: np.hypot(2.0, v),
+    "linspace": lambda v: np.linspace(0, v, 3),
+    "convolve": lambda v: np.convolve([1.0, 2.0], np.atleast_1d(v)),
+    "einsum": lambda v: np.einsum(",->", 2.0, v),
+    "tensordot": lambda v: np.tensordot(2.0, v, 0),
+    "multiply": lambda v: np.multiply(2.0, v),
+    "where": lambda v: np.where(True, 2.0, v),
+    "select": lambda v: np.select([True], [2.0], v),
+    "choose": lambda v: np.choose(0, [2.0, v]),
+    "power": lambda v: np.power(2.0, v),
+    "operators": lambda v: 2.0 - 5.0 // v + 5 % v + 3 / v,
+    "nan_to_num": lambda v: np.nan_to_num(v, nan=2.0),
+    "average": lambda v: np.average(np.stack([v, v]), weights=[1.0, 2.0]),
+    "stack": lambda v: np.stack([2.0, v]),
+    "polyval": lambda v: np.polyval([1.0, 2.0], v),
+    "polynomial": lambda v: np.polyval(np.stack([v, v]), 2.0),
+    "fmax": lambda v: np.fmax(2.0, v),
+    "cumsum": lambda v: np.cumsum([2.0, v]),
+    "sum": lambda v: np.sum([2.0, v]),
+    "quantile": lambda v: np.quantile(np.stack([v, v]), 0.5),
+    "median": lambda v: np.median([v, 2.0]),
+    "full_like": lambda v: np.full_like(v, 2.0),
+    "trapezoid": lambda v: np.trapezoid([2.0, v], dx=0.1),
+    "diff": lambda v: np.diff(np.stack([v, v]), prepend=1.0),
+    "leaky_relu": lambda v: tape.nn.leaky_relu(2, v),
+    "gradient": lambda v: np.gradient(np.stack([v, v, v]), 0.5),
+}
+NUMBERS = [
+    np.float16(0.4), np.float32(0.4), np.float64(0.4), np.complex64(1 + 1j), np.array([0.3, 0.4], np.float32),
+    np.int8(3), np.array([1, 2], np.int16), np.bool_(True), 0.4, 3,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE_NUMBERS)
+def test_numbers_of_python_widen_on_tapes_what_they_widen_without(name):
+    f = BESIDE_NUMBERS[name]
+    for v in NUMBERS:
+        try:
+            expected = np.asarray(f(v))
+            found = [tape.compile(f)(v)]
+            if np.result_type(v).kind in "fc":
+                found.append(plain(f(tape.Trace().param(v))))
+        except (tape.errors.TapeError, TypeError, ValueError):
+            continue
+        for result in found:
+            assert np.asarray(result).dtype == expected.dtype, v
+            np.testing.assert_allclose(result, expected, rtol=1e-3 if expected.itemsize < 4 else 1e-6)

@@ -10,6 +10,9 @@ import numpy as np
 from tape.core import pattern_rules, series
 from tape.core.elementwise import elementwise
 from tape.core.linear import cast
+from tape.core.node import plain
+from tape.core.operands import as_operand
+from tape.core.weak import Weak
 from tape.ops.elementwise.selection import where
 
 __all__ = [
@@ -90,6 +93,17 @@ positive = elementwise(
     numpy=np.positive,
     doc="``+x``.",
 )
+
+
+def widening(x: Any) -> Any:
+    """Return an operand of a function of NumPy's that makes an array of it first.
+
+    A number of Python's is a double then, which widens singles.
+    """
+    x = as_operand(x)
+    if type(x) in (float, complex, int, bool):
+        return np.asarray(x)[()]
+    return positive(x) if isinstance(plain(x), Weak) else x
 
 
 def _power_base(d: Any, out: Any, x: Any, y: Any) -> Any:

@@ -13,6 +13,7 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.arithmetic import widening
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
 __all__ = ["clip", "nan_to_num"]
@@ -62,7 +63,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     if (a_min is not None or a_max is not None) and (min is not None or max is not None):
         raise errors.OptionError("clip: bounds are given by two names. Use a_min and a_max, or min and max")
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
-    a = as_operand(a)
+    a = widening(a)
     if type(lower) is int and _is_beyond(a, lower, -1):
         lower = None
     if type(upper) is int and _is_beyond(a, upper, 1):

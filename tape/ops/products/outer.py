@@ -13,7 +13,7 @@ from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.arithmetic import multiply
+from tape.ops.elementwise.arithmetic import multiply, widening
 from tape.ops.products.products import with_axis_last
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.indexing import getitem
@@ -74,7 +74,7 @@ def kron(a: Any, b: Any) -> Any:
     >>> tape.ops.kron([1.0, 10.0], [1.0, 2.0])
     array([ 1.,  2., 10., 20.])
     """
-    a, b = as_operand(a), as_operand(b)
+    a, b = widening(a), widening(b)
     ndim = max(np.ndim(a), np.ndim(b))
     if not np.ndim(a) or not np.ndim(b):
         return multiply(a, b)

@@ -252,7 +252,10 @@ class Builder:
 
         Return None for a comparison with an int that the dtype does not have.
         """
-        dtypes = loop_dtypes(name, tuple([self.kind(x) for x in operands]))
+        kinds = [self.kind(x) for x in operands]
+        if all(isinstance(kind, type) for kind in kinds):  # NumPy compares ints of Python as objects
+            kinds = list(map(np.dtype, kinds))
+        dtypes = loop_dtypes(name, tuple(kinds))
         if name in _COMPARISONS and any(
             type(x) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
             for x, dtype in zip(operands, dtypes, strict=False)
