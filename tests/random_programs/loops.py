@@ -81,6 +81,22 @@ LOOPS: list[tuple[str, str]] = [
         "def step(s, e):\n    e[0] += {c}\n    return s + e, e\n"
         "{new} = tape.scan(step, {vector}, {matrix})[0]",
     ),
+    ("any", "tape.fori_loop(0, 700, lambda i, s: np.tanh(s) * (0.9 + 0.1j) + {c} * 1e-3, {number} + 0.1j)"),
+    (
+        "any",
+        "tape.fori_loop(0, 700, lambda i, s: (s[0] * 0.9 + {c}, np.tanh(s[1]) * (0.9 + 0.1j), s[2] + 1),"
+        " ({number} * 1.0, {number} * 1j, {int}))",
+    ),
+    (
+        "any",
+        "{new} = {number} * (1.0 + 0.1j)\nfor _ in range(1400):\n"
+        "    {new} = np.tanh({new}) * (0.9 + 0.04j) + {number} * 1e-3",
+    ),
+    (
+        "any",
+        "def step(u):\n    u = u * 1.0\n    part = u[1:]\n    part += {c}\n    return u\n"
+        "{new} = tape.vmap(tape.vmap(step))(np.stack([{matrix}, {matrix} + 1]))",
+    ),
     ("any", "tape.vmap(lambda e: e * {number} + np.sum({vector}))({vector})"),
     ("matrix", "tape.vmap(lambda row: np.sort(row) * {c})({matrix})"),
     ("matrix", "tape.vmap(lambda row: {matrix} @ row, 1, 1)({matrix})"),
