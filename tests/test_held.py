@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.scipy import integrate
 
 X = np.array([0.3, 0.5, 0.7])
 
@@ -169,3 +170,112 @@ def test_arrays_of_inactive_operations_are_not_held():
     y = np.sum(data * scratch) * x
     scratch[:] = 0
     np.testing.assert_array_equal(trace.backward_param_grads(np.sum(y))[0], np.full(20_000, LARGE @ LARGE))
+
+
+# ---- arrays that get to a derivative in other ways ----------------------------------------------------
+
+
+def given_to(call):
+    """A function that sums a call with a scratch array which holds 1, then 2, and 0 in the end."""
+
+    def f(x, new):
+        scratch, total = np.zeros(3), 0.0
+        for k in (1.0, 2.0):
+            scratch = new(scratch)
+            scratch[:] = k
+            total = total + np.sum(call(x, scratch))
+        scratch = new(scratch)
+        scratch[:] = 0
+        return total
+
+    return f
+
+
+ruled = tape.custom_vjp(lambda x, w: x * w)
+ruled.defvjp(lambda g, out, x, w: (g * w, None))
+pushed = tape.custom_jvp(lambda x, w: x * w)
+pushed.defjvp(lambda tangents, out, x, w: tangents[0] * w)
+two_rules = tape.Op(lambda x, w: x * w, name="two", vjp=[lambda g, out, x, w: g * out / x, None],
+                    jvp=[lambda t, out, x, w: t * w, None])  # fmt: skip
+by_attribute = tape.Op(lambda x, *, w: x * w[0], name="by_attribute", vjp=[lambda g, out, x, w: g * w[0]])
+TIMES = np.array([0.0, 0.5])
+CALLS = {
+    "custom_vjp": ruled,
+    "custom_jvp": pushed,
+    "an Op with two rules": two_rules,
+    "an attribute": lambda x, w: by_attribute(x, w=[w]),
+    "checkpoint": lambda x, w: tape.checkpoint(lambda x, w: np.sin(x) * w)(x, w),
+    "root": lambda x, w: tape.root(lambda y, w: y * (1 + w) - x, np.zeros(3), w),
+    "fixed_point": lambda x, w: tape.fixed_point(lambda y, w: 0.1 * y * w + x, np.zeros(3), w),
+    "odeint": lambda x, w: tape.odeint(lambda y, t, w: -y * w, x, TIMES, w)[-1],
+    "quad": lambda x, w: integrate.quad(lambda s, a, w: np.exp(-s * a) * w[0], 0.0, 1.0, args=(x[0], w))[0],
+}
+
+
+@pytest.mark.parametrize("mode", [tape.grad, lambda f: lambda x: tape.jvp(f, (x,), (np.ones(3),))[1]])
+@pytest.mark.parametrize("name", CALLS)
+def test_what_runs_again_gets_what_arrays_were(name, mode):
+    f = given_to(CALLS[name])
+    found, expected = (mode(lambda x, new=new: f(x, new))(X) for new in (lambda array: array, np.copy))
+    assert np.any(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(1024, 1024), (128, 128), (64, 64, 64), (16, 16, 64), (5000, 4), (10000, 3), (40000, 2), (9, 9999)],
+)
+def test_a_sample_of_a_large_array_lies_in_all_columns(shape):
+    scratch = np.zeros(shape)
+    inside = tuple(slice(1, -1) if n > 2 else slice(1, 2) for n in shape)
+
+    def f(s):
+        scratch[inside] = 1.0
+        total = np.sum(s * scratch)
+        scratch[inside] = 3.0
+        return total + np.sum(s * scratch)
+
+    with pytest.raises(errors.InPlaceError):
+        tape.grad(f)(2.0)
+
+
+def test_arguments_may_be_written_into_before_pulling():
+    x = X.copy()
+    out, pull = tape.vjp(lambda v: np.sum(v.T**2), x)
+    _, push = tape.linearize(lambda v: np.sum(np.sin(v) * v), x)
+    expected = push(np.ones(3))
+    x -= 0.5 * pull(1.0)[0]
+    np.testing.assert_array_equal(pull(1.0)[0], 2 * X)
+    assert push(np.ones(3)) == expected
+
+
+def test_results_of_operations_of_users_are_apart_from_their_buffers():
+    buffer = np.zeros(3)
+    exp = tape.Op(lambda x: np.exp(x, out=buffer), name="exp", vjp=[lambda g, out, x: g * out])
+    np.testing.assert_allclose(
+        tape.grad(lambda x: np.sum(exp(x)) + np.sum(exp(2 * x)))(X), np.exp(X) + 2 * np.exp(2 * X)
+    )
+
+
+def test_values_appended_by_hand_are_copied():
+    trace = tape.Trace()
+    x, value = trace.param(X), X * 3
+    y = trace.append(value, [x], lambda g: [g * 3])
+    z = np.sum(y * y)
+    value[:] = 0
+    np.testing.assert_allclose(trace.backward_param_grads(z)[0], 18 * X)
+
+
+def test_a_replay_reads_arrays_as_they_are():
+    trace, scale, scratch = tape.Trace(), np.ones(3), np.ones(3)
+    x = trace.param(X)
+    y = np.sum(np.exp(x * scale)) + np.sum(x * scratch)
+    scratch[:] = 2
+    y = y + np.sum(x * scratch)
+    scale[:] = 2
+    np.testing.assert_allclose(trace.backward_param_grads(y)[0], np.exp(X) + 3)
+    for factor in (2.0, 3.0):
+        scale[:] = factor
+        trace.replay()
+        assert float(y) == pytest.approx(np.sum(np.exp(factor * X)) + 3 * np.sum(X))
+        np.testing.assert_allclose(trace.backward_param_grads(y)[0], factor * np.exp(factor * X) + 3)

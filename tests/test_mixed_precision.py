@@ -103,6 +103,27 @@ BESIDE_NUMBERS = {
     "leaky_relu": lambda v: tape.nn.leaky_relu(2, v),
     "gradient": lambda v: np.gradient(np.stack([v, v, v]), 0.5),
 }
+OF_BOTH = {
+    "dot": np.dot,
+    "method": lambda v, s: v.dot(s),
+    "reversed": lambda v, s: np.dot(s, v),
+    "inner": np.inner,
+    "vdot": lambda v, s: np.vdot(v[:1], s),
+    "outer": np.outer,
+    "multiply.outer": np.multiply.outer,
+    "add.outer": lambda v, s: np.add.outer(s, v),
+    "kron": np.kron,
+    "tensordot": lambda v, s: np.tensordot(v, s, 0),
+    "einsum": lambda v, s: np.einsum("i,->i", v, s),
+    "clip": lambda v, s: np.clip(s, v, v + v),
+    "operators": lambda v, s: v * s + s - v / (1 + s),
+    "hypot": np.hypot,
+    "where": lambda v, s: np.where(v > 0, v, s),
+    "append": np.append,
+    "linspace": lambda v, s: np.linspace(v, s, 3),
+    "polyval": np.polyval,
+    "power": lambda v, s: v**2 * s,
+}
 NUMBERS = [
     np.float16(0.4), np.float32(0.4), np.float64(0.4), np.complex64(1 + 1j), np.array([0.3, 0.4], np.float32),
     np.int8(3), np.array([1, 2], np.int16), np.bool_(True), 0.4, 3,
@@ -123,3 +144,32 @@ def test_numbers_of_python_widen_on_tapes_what_they_widen_without(name):
         for result in found:
             assert np.asarray(result).dtype == expected.dtype, v
             np.testing.assert_allclose(result, expected, rtol=1e-3 if expected.itemsize < 4 else 1e-6)
+
+
+@pytest.mark.parametrize("name", OF_BOTH)
+def test_arguments_that_are_numbers_of_python_widen_as_they_do_without_a_program(name):
+    f = OF_BOTH[name]
+    for v in (np.array([100, 100], np.int8), np.ones(2, np.float16), np.full(2, 0.1, np.float32), np.ones(2)):
+        for s in (3, 1 / 3, 1e5, 1j):
+            if name == "hypot" and s == 1j:
+                continue
+            with np.errstate(all="ignore"):
+                expected, compiled = f(v, s), tape.compile(f)
+                found = [compiled(v, s), compiled(v, s)]
+            for result in found:
+                assert np.result_type(result) == np.result_type(expected), (v.dtype, s)
+                np.testing.assert_allclose(result, expected, rtol=2e-3 if expected.itemsize < 4 else 1e-6)
+
+
+def test_ufuncs_cast_no_other_kinds():
+    z, trace = np.array([1 + 2j]), tape.Trace()
+    for f in (
+        lambda x: np.multiply(x, 2, dtype="f4"),
+        lambda x: np.add(x, x, dtype=float),
+        lambda x: np.sin(x, dtype="f4"),
+        lambda x: np.add(np.abs(x), 1.5, dtype=int),
+    ):
+        on_a_tape = lambda x, f=f: f(trace.param(x))  # noqa: E731
+        for g in (f, tape.compile(f), on_a_tape, tape.jacobian(f)):
+            with pytest.raises(TypeError):
+                g(z)

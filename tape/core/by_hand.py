@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from tape import errors
 from tape.core.checks import check_root
 from tape.core.leaves import leaf_value
@@ -35,7 +37,9 @@ def append(
     op = Op(by_hand, vjp=rule, name=name or "by_hand", explains_errors=False, data_dependent=True)
     inputs = [part for parent in parents for part in (parent.id, parent.node.value)]
     call = op.call({}, tuple([parent.node.is_active for parent in parents]))
-    var = trace.push(Node(leaf_value(trace, value, is_param=False), call, tuple(inputs)))
+    value = leaf_value(trace, value, is_param=False)
+    value = value.copy() if type(value) is np.ndarray else value  # which the caller may go on writing into
+    var = trace.push(Node(value, call, tuple(inputs)))
     var.name = name
     return var
 

@@ -155,6 +155,7 @@ class ForwardSweeps(Listed):
         """
         if self.taken is not None:
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
+        self.held.refresh()
         recompute(self.nodes, where=self)
         self._has_other_leaves = False
         self.adjoints = self.root = None

@@ -7,6 +7,8 @@ that have been written into since are found, and nodes get what they were. A pro
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
+from math import gcd
 from types import FunctionType
 from typing import Any
 
@@ -18,7 +20,8 @@ from tape.core.pattern_rules import moves
 
 _WHOLE = 1 << 16
 """Arrays of so many bytes are kept whole, of larger ones a sample."""
-_SAMPLED = 64
+_SAMPLED = 128
+"""About how many elements of these."""
 
 
 class Held:
@@ -34,10 +37,11 @@ class Held:
     [array([1., 2.])]
     """
 
-    __slots__ = ("_arrays",)
+    __slots__ = ("_arrays", "_settled")
 
     def __init__(self) -> None:
-        self._arrays: dict[int, tuple[np.ndarray, bytes, list[Node]]] = {}  # by id
+        self._arrays: dict[int, tuple[Kept, list[Node]]] = {}  # by id
+        self._settled: list[tuple[np.ndarray, np.ndarray, list[Node]]] = []  # what stands for which array
 
     def hold(self, array: np.ndarray, node: Node) -> None:
         """Keep what an array is, with which a node was computed.
@@ -48,14 +52,15 @@ class Held:
             If it is large, and has been written into since it was used before.
         """
         known = self._arrays.get(id(array))
-        content = _content(array)
         if known is None:
-            self._arrays[id(array)] = (array, content, [node])
-        elif content == known[1]:
-            known[2].append(node)
+            self._arrays[id(array)] = Kept(array), [node]
+            return
+        kept, nodes = known
+        if kept.holds():
+            nodes.append(node)
         else:
-            _restore(*known)
-            self._arrays[id(array)] = (array, content, [node])
+            _replace(array, kept.value(nodes), nodes)
+            self._arrays[id(array)] = Kept(array), [node]
 
     def settle(self) -> None:
         """Give nodes what arrays were that have been written into since.
@@ -65,39 +70,95 @@ class Held:
         InPlaceError
             If such an array is large.
         """
-        for known in [*self._arrays.values()]:
-            if _content(known[0]) != known[1]:
-                _restore(*known)
-                del self._arrays[id(known[0])]
+        for kept, nodes in [*self._arrays.values()]:
+            if not kept.holds():
+                before = kept.value(nodes)
+                _replace(kept.array, before, nodes)
+                del self._arrays[id(kept.array)]
+                self._settled.append((kept.array, before, nodes))
+
+    def refresh(self) -> None:
+        """Let nodes have arrays as they are now, but for those that were written into between two uses."""
+        for array, before, nodes in self._settled:
+            _replace(before, array, nodes)
+            self._arrays[id(array)] = Kept(array), nodes
+        self._settled.clear()
+        for number, (kept, nodes) in self._arrays.items():
+            self._arrays[number] = Kept(kept.array), nodes
+
+
+class Kept:
+    """A plain array, and what it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.core.held import Kept
+    >>> kept = Kept(np.ones(2))
+    >>> kept.array[0] = 3
+    >>> kept.holds(), kept.value()
+    (False, array([1., 1.]))
+    """
+
+    __slots__ = ("_content", "array")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self._content = _content(array)
+
+    def holds(self) -> bool:
+        """Return whether the array is what it was, or a sample of a large one."""
+        return _content(self.array) == self._content
+
+    def value(self, nodes: Any = ()) -> np.ndarray:
+        """Return the array, or if it has been written into a read-only copy of what it was.
+
+        Raises
+        ------
+        InPlaceError
+            If it is large and has been written into; ``nodes`` are those that were computed with it.
+        """
+        if self.holds():
+            return self.array
+        if self.array.nbytes <= _WHOLE:
+            return np.frombuffer(self._content, self.array.dtype).reshape(self.array.shape)
+        names = ", ".join(dict.fromkeys([node.op.name for node in nodes if node.op is not None]))
+        raise errors.InPlaceError(
+            f"a plain array, {errors.describe(self.array)}, was written into after {names or 'a function'} "
+            "had been recorded with it, whose derivative needs what it was. Make a new array in each step, "
+            "or compute with a copy"
+        )
 
 
 def _content(array: np.ndarray) -> bytes:
-    """Return the elements of an array; of a large one some, at regular distances."""
+    """Return the elements of an array; of a large one some, in different rows and columns."""
     if array.nbytes <= _WHOLE:
         return array.tobytes()
     if array.flags.c_contiguous:
-        return array.reshape(-1)[:: array.size // _SAMPLED].tobytes()
+        return array.reshape(-1)[:: _step(array.size)].tobytes()
     each = max(2, round(_SAMPLED ** (1 / array.ndim)))
     return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])].tobytes()
 
 
-def _restore(array: np.ndarray, content: bytes, nodes: list[Node]) -> None:
-    """Put an array with an earlier content in the place of one that has been written into."""
-    if array.nbytes > _WHOLE:
-        names = ", ".join(dict.fromkeys([node.op.name for node in nodes if node.op is not None]))
-        raise errors.InPlaceError(
-            f"a plain array, {errors.describe(array)}, was written into after {names} had been recorded with "
-            "it, whose derivative needs what it was. Make a new array in each step, or compute with a copy"
-        )
-    before = np.frombuffer(content, array.dtype).reshape(array.shape)
+@lru_cache(maxsize=1024)
+def _step(size: int) -> int:
+    """Return a distance at which elements are in different columns, whatever the length of rows."""
+    step = size // _SAMPLED
+    while gcd(step, size) > 1:
+        step -= 1
+    return step
+
+
+def _replace(array: np.ndarray, other: np.ndarray, nodes: list[Node]) -> None:
+    """Put an array in the place of another one among the operands of nodes."""
     for node in nodes:
-        node.inputs = tuple([before if part is array else part for part in node.inputs])
+        node.inputs = tuple([other if part is array else part for part in node.inputs])
 
 
 def may_read(op: Any, position: int, array: np.ndarray) -> bool:
     """Return whether the derivative of an operation by its other operands may read the elements of one.
 
-    It does not if no vjp rule, a function ``rule(g, out, *operands, **attrs)``, loads it; and if elements are
+    It does not if no rule, a function ``rule(g, out, *operands, **attrs)``, loads it; and if elements are
     moved, it reads the integers that say where to.
 
     Examples
@@ -110,14 +171,16 @@ def may_read(op: Any, position: int, array: np.ndarray) -> bool:
     """
     known = op.read_operands.get(position)
     if known is None:
-        rules = [*op.vjp] if isinstance(op.vjp, (list, tuple)) else [op.vjp]
-        known = any(_loads(rule, position + 2) for rule in rules if rule is not None)
+        both = [[*rules] if isinstance(rules, (list, tuple)) else [rules] for rules in (op.vjp, op.jvp)]
+        known = any(_loads(rule, position + 2) for rules in both for rule in rules if rule is not None)
         op.read_operands[position] = known
     return known and not (op.pattern is moves and array.dtype.kind in "fc")
 
 
 def _loads(rule: Any, position: int) -> bool:
     """Return whether a function may read one of its arguments."""
+    if isinstance(rule, partial) and rule.func.__module__.startswith("tape.core."):
+        return False  # derived from a rule of the other mode
     if type(rule) is not FunctionType:
         return True
     code = rule.__code__

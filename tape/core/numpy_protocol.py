@@ -18,7 +18,6 @@ from tape.conversion.numbers import NotFree, freed
 from tape.core.dispatch import recorder
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle
-from tape.core.operands import as_operand
 from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS
 from tape.inplace.aliases import are_related
 
@@ -93,7 +92,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         raise _no_rule(name)
     kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
     if method == "outer" and ufunc.nin == 2:
-        x, y = (as_operand(operand) for operand in inputs)
+        x, y = map(INTERNAL["widening"], inputs)
         one = (1,) * np.ndim(y)
         inputs, method = (OPERATIONS[np.reshape](x, (*np.shape(x), *one)), y), "__call__"
     if method != "__call__":
@@ -106,7 +105,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
             )
         return _call(known, name, inputs, {"axis": 0, **kwargs})
     if "dtype" in kwargs and ufunc.signature is None:
-        dtype = kwargs.pop("dtype")
+        dtype = np.dtype(kwargs.pop("dtype"))
+        _check_same_kind(name, inputs, dtype)
         inputs = tuple(OPERATIONS[np.astype](x, dtype) for x in inputs)
     if kwargs and ufunc.signature is None:
         raise errors.UnsupportedError(
@@ -114,6 +114,17 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
             + ("Choose with np.where afterwards" if "where" in kwargs else "Leave it out")
         )
     return _call(function, name, inputs, kwargs) if kwargs else function(*inputs)
+
+
+def _check_same_kind(name: str, inputs: Sequence[Any], dtype: np.dtype[Any]) -> None:
+    """Check that operands lose neither fractions nor imaginary parts in a dtype."""
+    for operand in inputs:
+        kind = operand.dtype if hasattr(operand, "dtype") else np.asarray(operand).dtype
+        if not np.can_cast(kind, dtype, "same_kind"):
+            raise errors.DTypeError(
+                f"{name} with dtype={dtype} would cast an operand of {kind}, which is of another kind. "
+                "Convert it by astype first"
+            )
 
 
 def call_function(

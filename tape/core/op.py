@@ -9,6 +9,7 @@ and which follow from which, is in `tape.core.rules`. This file never knows what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,20 @@ from tape.core.results import checked_results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import implements
+
+
+def _fresh() -> int:
+    """Return how many references there are in `Op.compute` to an array that nobody else has."""
+    value = (lambda: np.empty(1))()
+    return getrefcount(value)
+
+
+_FRESH = _fresh()
+
+
+def _own(value: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
+    """Return what a function of users has returned: a copy, unless it is an operand; it may be a buffer."""
+    return value if any(value is operand for operand in operands) else value.copy()
 
 
 def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -182,9 +197,9 @@ class Op:
             value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
-        if type(value) is np.ndarray or isinstance(value, np.generic):
-            return value
-        return checked_results(value, self.name)
+        if type(value) is np.ndarray:
+            return value if self.explains_errors or getrefcount(value) <= _FRESH else _own(value, operands)
+        return value if isinstance(value, np.generic) else checked_results(value, self.name)
 
     call = shared_call  # as methods
     fail = raise_failure

@@ -182,6 +182,8 @@ class Recording(Nested):
         except errors.TapeError as error:
             tell_places(error, operands)
             raise
+        if attrs and not op.explains_errors and not OPEN:  # of users, who may write into arrays among them
+            attrs = {key: _apart(attr) for key, attr in attrs.items()}
         node = _new(Node)
         node.value, node.call, node.inputs = value, op.call(attrs, tuple(active)), tuple(inputs)
         var = self.push(node)
@@ -210,6 +212,13 @@ class Recording(Nested):
         if self.taken is None:
             self.taken = Taken()
         self.taken.add(how, len(self.nodes), is_active)
+
+
+def _apart(attr: Any) -> Any:
+    """Return a static argument with copies of arrays and lists, which may change later."""
+    if isinstance(attr, list):
+        return [_apart(part) for part in attr]
+    return attr.copy() if isinstance(attr, np.ndarray) else attr
 
 
 def param_again(trace: Recording, value: Any) -> Var:

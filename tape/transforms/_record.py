@@ -65,6 +65,13 @@ def float_like(value: Any) -> np.dtype[Any]:
     return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
+def copied(primals: Any) -> Any:
+    """Return arguments of which derivatives are asked for later: arrays may be written into meanwhile."""
+    if OPEN and recorder() is not None:
+        return primals  # read anew in each call
+    return tree.map(lambda leaf: leaf.copy() if type(leaf) is np.ndarray else leaf, primals)
+
+
 class Recording:
     """One call of a function, on a tape.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.dispatch import recorder, resolve
+from tape.core.held import Kept
 from tape.core.interpreter import OPEN
 from tape.core.nesting import batch_below, batches_of, traced
 from tape.core.node import Handle, plain, snapshot
@@ -199,6 +200,7 @@ class Segment:
         self.name = name
         leaves, self._structure = tree.flatten((args, kwargs))
         self._leaves = [snapshot(protected(lifted(resolve(leaf)))) for leaf in leaves]
+        self._kept = {i: Kept(leaf) for i, leaf in enumerate(self._leaves) if type(leaf) is np.ndarray}
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         self.inlined: Inlined | None = None
@@ -258,6 +260,8 @@ class Segment:
     def arguments(self, values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
         """Return the arguments of the function, with values in place of the Vars among them."""
         leaves = list(self._leaves)
+        for i, kept in self._kept.items():
+            leaves[i] = kept.value()
         for i, value in zip(self.places, values, strict=True):
             leaves[i] = value
         return tree.unflatten(self._structure, leaves)

@@ -12,7 +12,7 @@ from tape.core import forward
 from tape.core.node import Handle
 from tape.core.trace import Trace
 from tape.transforms._derived import WithTape, derived
-from tape.transforms._record import Recording, name_of
+from tape.transforms._record import Recording, copied, name_of
 
 
 def jvp(
@@ -97,7 +97,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> float(linear_map(1.0)), float(linear_map(10.0))
     (1.0, 10.0)
     """
-    recording = _recorded(f, primals, "linearize")
+    recording = _recorded(f, copied(primals), "linearize")
     with Trace(f"linearize({name_of(f)})", strict=True) as linear, np.errstate(all="ignore"):
         dummies = [linear.param(np.zeros(p.shape, p.dtype)) for p in recording.params]
         moved = recording.push_forward(dummies)  # only what is linear in these is recorded
@@ -108,6 +108,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
 
     def linear_map(*tangents: Any) -> Any:
         checked = recording.tangents(tangents)
+        linear.held.settle()
         leaves = {dummy.id: t for dummy, t in zip(dummies, checked, strict=True)}
         found = iter(forward.rerun(linear.nodes, leaves, roots, where=linear))
         parts = [next(found) if moves else part for part, moves in zip(moved, is_moving, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tape.transforms._derived import WithTape
-from tape.transforms._record import Recording
+from tape.transforms._record import Recording, copied
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -59,6 +59,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     >>> tape.vjp(lambda z: z * z, 1 + 2j)[1](1.0)
     (np.complex128(2+4j),)
     """
+    primals = copied(primals)
     recording = Recording("vjp", f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
     recording.check_dtypes()
 

@@ -12,6 +12,7 @@ from tape.core.elementwise import elementwise
 from tape.core.linear import cast
 from tape.core.node import plain
 from tape.core.operands import as_operand
+from tape.core.table import INTERNAL
 from tape.core.weak import Weak
 from tape.ops.elementwise.selection import where
 
@@ -104,6 +105,9 @@ def widening(x: Any) -> Any:
     if type(x) in (float, complex, int, bool):
         return np.asarray(x)[()]
     return positive(x) if isinstance(plain(x), Weak) else x
+
+
+INTERNAL["widening"] = widening
 
 
 def _power_base(d: Any, out: Any, x: Any, y: Any) -> Any:

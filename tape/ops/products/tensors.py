@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tape.core import pattern_rules
-from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.specialise import specialised
@@ -21,7 +20,7 @@ from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, matrix_products
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.arithmetic import multiply
+from tape.ops.elementwise.arithmetic import multiply, widening
 from tape.ops.products.products import matmul
 from tape.ops.structure.axes import swapaxes, transpose
 from tape.ops.structure.layout import own
@@ -120,7 +119,7 @@ def dot(a: Any, b: Any) -> Any:
     >>> float(tape.ops.dot([1.0, 2.0], [3.0, 4.0]))
     11.0
     """
-    a, b = as_operand(a), as_operand(b)
+    a, b = widening(a), widening(b)
     ndim = max(np.ndim(a), np.ndim(b))
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return _scaled(a, b)
@@ -129,7 +128,6 @@ def dot(a: Any, b: Any) -> Any:
 
 def _scaled(a: Any, b: Any) -> Any:
     """Return a product with a scalar, in C order where BLAS returns that, otherwise in memory order."""
-    a, b = (x if isinstance(x, (Handle, np.ndarray)) else np.asarray(x)[()] for x in (a, b))
     product = multiply(a, b)
     is_blas = np.ndim(product) <= 2 and np.result_type(product).char in "fdFD"
     return own(product, tuple(range(np.ndim(product)))) if is_blas else product
@@ -161,7 +159,7 @@ def inner(a: Any, b: Any) -> Any:
     >>> tape.ops.inner(np.ones((2, 3)), np.ones((4, 3))).shape
     (2, 4)
     """
-    a, b = as_operand(a), as_operand(b)
+    a, b = widening(a), widening(b)
     if np.ndim(a) and np.ndim(b):
         if np.shape(a)[-1] != np.shape(b)[-1]:
             raise ShapeError(f"inner: the last axes of {list(np.shape(a))} and {list(np.shape(b))} differ")

@@ -131,7 +131,7 @@ def weakly_rounded(number: Any, ndigits: int) -> Any:
 def _inside(number: Any) -> Any:
     """Return what a number is where code runs again with others in its place, as the function of a solver."""
     found = resolve(number)
-    return number if found is number else found if isinstance(found, Handle) else np.asarray(found).item()
+    return number if found is number or isinstance(found, Handle) else np.asarray(found).item()
 
 
 def _is_weak(operand: Any) -> bool:
