@@ -241,7 +241,7 @@ def test_a_sample_of_a_large_array_lies_in_all_columns(shape):
 
 def test_arguments_may_be_written_into_before_pulling():
     x = X.copy()
-    out, pull = tape.vjp(lambda v: np.sum(v.T**2), x)
+    _, pull = tape.vjp(lambda v: np.sum(v.T**2), x)
     _, push = tape.linearize(lambda v: np.sum(np.sin(v) * v), x)
     expected = push(np.ones(3))
     x -= 0.5 * pull(1.0)[0]

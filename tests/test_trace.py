@@ -304,7 +304,7 @@ def test_dropping_a_trace_frees_it_at_once():
         y = np.exp(x)
         trace.backward_param_grads(y)
         trace.jvp(y, {x: np.ones(3)})
-        gone, intermediate = weakref.ref(trace), weakref.ref(np.sin(y).value)
+        gone, intermediate = weakref.ref(trace), weakref.ref(np.sin(y).node.value)
         assert intermediate() is not None
         del trace
         assert gone() is None

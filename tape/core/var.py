@@ -55,8 +55,13 @@ class Var(InPlaceMethods):
 
     @property
     def value(self) -> Any:
-        """The number or array itself, by reference; a Var of the enclosing trace when nested."""
-        return snapshot(self.node.value)
+        """The number or array itself, read-only unless it is that of a leaf; a Var when nested."""
+        value = self.node.value
+        if type(value) is not np.ndarray or self.node.op is None:
+            return snapshot(value)
+        value = value.view()
+        value.flags.writeable = False
+        return value
 
     @property
     def name(self) -> str | None:
