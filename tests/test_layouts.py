@@ -163,3 +163,23 @@ def test_whether_arguments_share_memory_is_no_part_of_a_program():
     compiled = tape.compile(lambda a, b: a * 2 if np.shares_memory(a, b) else a)
     with pytest.raises(errors.UnsupportedError, match="shares_memory"):
         compiled(x, x)
+
+
+def written_first(x):
+    x[0] = 7.0
+    return x * 1
+
+
+def added_at(x):
+    np.add.at(x, (slice(None), 0), 1.0)
+    return x * 2
+
+
+@pytest.mark.parametrize("f", [written_first, added_at])
+def test_writes_to_arrays_that_overlap_themselves_are_those_of_numpy(f):
+    windows = lambda: np.lib.stride_tricks.as_strided(np.arange(8.0), (4, 3), (8, 8))  # noqa: E731
+    plain = lambda: np.arange(12.0).reshape(4, 3)  # noqa: E731
+    for order in ((windows, windows, plain, windows), (plain, windows, plain, windows)):
+        compiled = tape.compile(f)
+        for make in order:
+            np.testing.assert_array_equal(compiled(make()), f(make()))

@@ -135,15 +135,22 @@ def _content(array: np.ndarray) -> bytes:
     if array.nbytes <= _WHOLE:
         return array.tobytes()
     if array.flags.c_contiguous:
-        return array.reshape(-1)[:: _step(array.size)].tobytes()
+        return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)].tobytes()
     each = max(2, round(_SAMPLED ** (1 / array.ndim)))
     return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])].tobytes()
 
 
 @lru_cache(maxsize=1024)
-def _step(size: int) -> int:
-    """Return a distance at which elements are in different columns, whatever the length of rows."""
-    step = size // _SAMPLED
+def sampling_step(size: int, count: int) -> int:
+    """Return the distance of about ``count`` elements in different columns, whatever the length of rows.
+
+    Examples
+    --------
+    >>> from tape.core.held import sampling_step
+    >>> sampling_step(1024 * 1024, 32), sampling_step(5000 * 3, 30)
+    (32767, 499)
+    """
+    step = max(1, size // count)
     while gcd(step, size) > 1:
         step -= 1
     return step

@@ -25,7 +25,7 @@ from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing, check_returned
 from tape.program.growth import Growth
 from tape.program.kinds import Kinds
-from tape.program.layouts import Layout, are_same, in_c_order, layout_of
+from tape.program.layouts import Layout, are_same, in_c_order, layout_of, overlap_themselves
 from tape.program.program import Program
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
@@ -487,7 +487,10 @@ class Compiled:
         leaves = recorded.values()
         if recorded.reads_layout:
             known.layouts = known.layouts or {}
-            if layout_of(tree.leaves((args, kwargs))) is not None:  # whose program is for C order
+            leaves_given = tree.leaves((args, kwargs))
+            if overlap_themselves(leaves_given):
+                return self._f(*args, **kwargs)
+            if layout_of(leaves_given) is not None:  # whose program is for C order
                 if not known.paths:
                     self._recorded(known, *in_c_order((args, kwargs)))
                 return Results(recorded).restore(leaves)
@@ -562,6 +565,9 @@ class Compiled:
         such calls run as plain Python.
         """
         ints = known.form.ints
+        if overlap_themselves(tree.leaves((args, kwargs))):
+            known.layouts = {**(known.layouts or {}), layout: False}
+            return self._f(*args, **kwargs)
         try:
             recorded = record(self._recordable, args, kwargs, self._name, ints)
             if recorded.caught is not None or recorded.observed:

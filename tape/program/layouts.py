@@ -41,6 +41,27 @@ def layout_of(leaves: Iterable[Any]) -> Layout | None:
     return None if found.count(None) == len(found) else found
 
 
+def overlap_themselves(leaves: Iterable[Any]) -> bool:
+    """Return whether elements of an array share memory with each other: writing to one may show in others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.layouts import overlap_themselves
+    >>> [overlap_themselves([x]) for x in (np.broadcast_to(1.0, 3), np.ones((3, 4)).T[::-2])]
+    [True, False]
+    """
+    for leaf in leaves:
+        if isinstance(leaf, np.ndarray) and leaf.size > 1:
+            reach = leaf.itemsize
+            axes = [(abs(stride), n) for stride, n in zip(leaf.strides, leaf.shape, strict=True) if n > 1]
+            for stride, n in sorted(axes):
+                if stride < reach:
+                    return True
+                reach += stride * (n - 1)
+    return False
+
+
 def in_c_order(args: Any) -> Any:
     """Return a tree of arguments with its arrays in C order."""
     return tree.map(lambda leaf: np.asarray(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf, args)
