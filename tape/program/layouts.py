@@ -42,17 +42,18 @@ def layout_of(leaves: Iterable[Any]) -> Layout | None:
 
 
 def overlap_themselves(leaves: Iterable[Any]) -> bool:
-    """Return whether elements of an array share memory with each other: writing to one may show in others.
+    """Return whether elements of an array share memory with each other: writing to one shows in others.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tape.program.layouts import overlap_themselves
-    >>> [overlap_themselves([x]) for x in (np.broadcast_to(1.0, 3), np.ones((3, 4)).T[::-2])]
+    >>> windows = np.lib.stride_tricks.as_strided(np.arange(8.0), (4, 3), (8, 8))
+    >>> [overlap_themselves([x]) for x in (windows, np.ones((3, 4)).T[::-2])]
     [True, False]
     """
     for leaf in leaves:
-        if isinstance(leaf, np.ndarray) and leaf.size > 1:
+        if isinstance(leaf, np.ndarray) and leaf.size > 1 and leaf.flags.writeable:
             reach = leaf.itemsize
             axes = [(abs(stride), n) for stride, n in zip(leaf.strides, leaf.shape, strict=True) if n > 1]
             for stride, n in sorted(axes):
