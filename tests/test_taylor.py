@@ -492,3 +492,9 @@ def test_series_are_as_long_whether_or_not_a_rule_follows_the_tangent(op, expect
     found = tape.taylor(lambda x: op(x) * (x + 0.25), np.ones(2), np.ones(2), order)
     assert found.shape == (order + 1, 2)
     assert_close(found[:, 0], expected[: order + 1], 1e-14)
+
+
+def test_the_absolute_value_of_a_complex_zero_has_the_derivative_zero():
+    np.testing.assert_array_equal(tape.taylor(lambda t: np.abs(t * 1j) ** 2, 0.0, 1.0, 2), [0.0, 0.0, 0.0])
+    found = tape.taylor(lambda t: np.abs(np.stack([t * 1j, t + 2j])), 0.0, 1.0, 1)
+    np.testing.assert_array_equal(found, [[0.0, 2.0], [0.0, 0.0]])

@@ -129,7 +129,8 @@ def _taylor_absolute(op: Any, out: Any, parts: Any, attrs: dict[str, Any]) -> se
     mirrored = [None if part is None else conjugate(part) for part in a]
     products = [series.convolved(a, mirrored, k, 0, k) for k in range(len(a))]
     squares = [None if part is None else real(part) for part in products]
-    return series.square_root(op, out, [squares], attrs)
+    divisor = where(out == 0, np.inf, out)  # as above
+    return [out, *series.square_root(op, divisor, [squares], attrs)[1:]]
 
 
 absolute = elementwise(np.absolute, _absolute_partial, taylor=_taylor_absolute)
