@@ -15,8 +15,10 @@ from tape import errors
 from tape.core import pattern_rules, series
 from tape.core.batch_rules import elementwise, lift
 from tape.core.linear import sum_to
+from tape.core.node import plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.weak import Weak
 from tape.errors import DTypeError
 from tape.inspect.costs import declare_cost, free
 from tape.kernels.accumulate import Scattered
@@ -214,8 +216,17 @@ _store = Op(
     name="store",
     batch=elementwise,
     lower=_lower_stored,
-    doc="A float as an element of an array of integers: NumPy refuses NaN and what does not fit.",
+    doc="A number as an element of an array of integers: NumPy refuses NaN and what does not fit.",
 )
+
+
+def _may_not_fit(v: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether NumPy may refuse a number as an element of an array; unsigned ones wrap NumPy's."""
+    given = np.result_type(v)
+    if dtype.kind not in "iu" or given.kind not in "iuf":
+        return False
+    is_refused = given.kind == "f" or dtype.kind == "i" or isinstance(plain(v), (int, Weak))
+    return is_refused and not np.can_cast(given, dtype)
 
 
 def stored_in(v: Any, dtype: np.dtype[Any]) -> Any:
@@ -270,8 +281,8 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
             f"set_at: {errors.describe(v)} does not fit into {errors.describe(x)}. Write its real part, or "
             "convert the array with astype"
         )
-    if kind == "f" and dtype.kind in "iu" and not np.ndim(v) and not arrays:
-        v = stored_in(v, dtype)
+    if not arrays and not np.ndim(v) and _may_not_fit(v, dtype):
+        v = dtype.type(v) if type(v) is int else stored_in(v, dtype)
     elif kind in "fc" and dtype.kind not in "fc":
         v = astype(v, dtype)
     return _set_at(x, v, *arrays, index=static)
