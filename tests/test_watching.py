@@ -148,7 +148,7 @@ def test_dropping_a_watched_trace_frees_it_at_once(is_checked) -> None:
         y = np.sum(np.exp(x))
         trace.backward_param_grads(y)
         trace.jvp(y, {x: np.ones(3)})
-        intermediate = weakref.ref(np.sin(y * x).value)
+        intermediate = weakref.ref(np.sin(y * x).node.value)
         assert intermediate() is not None
         del trace
         assert intermediate() is None
