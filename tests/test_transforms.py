@@ -374,7 +374,7 @@ def test_a_linear_map_keeps_nothing_that_it_does_not_multiply_with():
     def f(x):
         y = x + 1.0
         z = np.sin(y)
-        kept.extend(weakref.ref(each.value) for each in (y, z))
+        kept.extend(weakref.ref(each.node.value) for each in (y, z))
         return 2.0 * (z + 3.0)
 
     _, linear_map = tape.linearize(f, x)
