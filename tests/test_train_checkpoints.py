@@ -3,13 +3,14 @@
 import json
 import os
 import resource
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, train
 from tape.train import Checkpoints, _checkpoints, _npz
 
 BIT_GENERATORS = [
@@ -325,3 +326,42 @@ def test_options_are_checked(tmp_path, options):
         Checkpoints(tmp_path, **options)
     with pytest.raises(errors.OptionError, match="step"):
         Checkpoints(tmp_path).save(-1, 0.0)
+
+
+# ---- resumed trainings -------------------------------------------------------------------------------
+
+
+def normalised(w, b):
+    x = np.outer(b, w)
+    return np.sum(((x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + 1e-3) + np.exp(-x)) ** 2)
+
+
+@pytest.mark.parametrize("every", [None, 1])
+def test_resumed_trainings_of_compiled_steps_have_the_same_bits(tmp_path, every):
+    """The first call of a compiled function is computed by NumPy as it is recorded, later ones are not."""
+    batches = [np.linspace(0.1, 1.0, n) for n in (3, 4, 5, 6, 7)]  # more shapes than get programs at once
+
+    def run(folder, epochs, stop=None):
+        @tape.compile
+        def step(w, b):
+            value, slope = tape.value_and_grad(normalised)(w, b)
+            return w - 0.01 * slope, {"loss": value}
+
+        class Stopping:
+            def on_step(self, run):
+                if run.step == stop:
+                    raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError) if stop else nullcontext():
+            return train.fit(
+                step, np.linspace(1, 2, 40), batches, epochs=epochs, callbacks=[Stopping()],
+                checkpoints=Checkpoints(folder, every=every),
+            )  # fmt: skip
+
+    whole, history = run(tmp_path / "whole", 3)
+    run(tmp_path / "parts", 1)
+    if every:
+        run(tmp_path / "parts", 3, stop=8)
+    resumed, again = run(tmp_path / "parts", 3)
+    np.testing.assert_array_equal(whole, resumed)
+    np.testing.assert_array_equal(history.steps["loss"], again.steps["loss"])

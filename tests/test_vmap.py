@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
+from tape.scipy import integrate
 from tests.oracles import assert_close
-from tests.tiers import rounds
+from tests.tiers import is_full, rounds
 
 SIZE = 3
 WAYS = {"eager": lambda f: f, "compiled": tape.compile}
@@ -555,3 +556,56 @@ def test_what_has_no_rule_for_batches_is_a_loop_of_the_program():
     compiled = tape.compile(tape.vmap(f))
     assert_same(compiled(np.abs(X)), stacked(f, np.abs(X)))
     assert "loops         1 instructions, 5 times" in compiled.explain()
+
+
+# ---- solutions and integrals -------------------------------------------------------------------------
+
+TIMES = np.array([0.0, 1.0])
+NONLINEAR = {
+    "adjoint": lambda y, k: np.sum(tape.odeint(lambda y, t, k: -k * y, y, TIMES, k) ** 2),
+    "discrete": lambda y, k: np.sum(
+        tape.odeint(lambda y, t, k: -k * y, y, TIMES, k, method="Tsit5", gradient="discrete") ** 2
+    ),
+    "quad": lambda y, k: integrate.quad(lambda x, a: np.exp(-a * x) * y[0], 0, k[0], args=(k[1],))[0] ** 2,
+}
+
+
+@pytest.mark.parametrize("name", NONLINEAR)
+def test_derivatives_of_solutions_in_a_batch_are_those_of_each(name):
+    """Their adjoints are batches as well, of the same elements."""
+    f = NONLINEAR[name]
+    ys, ks = np.array([[1.0, 2.0], [0.5, 0.3], [2.0, 1.0]]), np.array([[1.0, 0.5], [0.7, 0.2], [0.4, 0.9]])
+    derivatives = {
+        "grad": tape.grad(f, (0, 1)),
+        "jvp": lambda y, k: tape.jvp(f, (y, k), (y * y, k * 2))[1],
+    }
+    if is_full():
+        derivatives["hessian"] = tape.hessian(f)
+        derivatives["jacobian"] = tape.jacobian(lambda y, k: f(y, k) * y, mode="rev")
+    for g in derivatives.values():
+        each = [g(y, k) for y, k in zip(ys, ks, strict=True)]
+        expected = tape.tree.map(lambda *leaves: np.stack(leaves), *each)
+        ways = [tape.vmap(g)]
+        if name == "adjoint":
+            ways.append(tape.compile(tape.vmap(g)))
+        for way in ways:
+            for a, b in zip(tape.tree.leaves(way(ys, ks)), tape.tree.leaves(expected), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-5)
+
+    def second(ys):
+        return np.sum(tape.vmap(tape.grad(f))(ys, ks) ** 2)
+
+    step = 1e-5 * np.eye(6).reshape(6, 3, 2)
+    differences = [(second(ys + d) - second(ys - d)) / 2e-5 for d in step]
+    np.testing.assert_allclose(tape.grad(second)(ys).ravel(), differences, rtol=1e-4)
+
+
+def test_what_is_not_mapped_is_read_only():
+    def f(x, i):
+        x[0] = 5.0
+        return x * i
+
+    shared = np.ones(3)
+    with pytest.raises(ValueError, match="read-only"):
+        tape.vmap(f, (None, 0))(shared, np.arange(2.0))
+    np.testing.assert_array_equal(shared, np.ones(3))

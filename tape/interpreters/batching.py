@@ -65,6 +65,7 @@ class Lanes(Interpreter):
 
     def batch(self, values: Any) -> Batch:
         """Values along the first axis of an array or Var, as one."""
+        assert not self.owns(values)  # a batch of batches would stand for all pairs of elements
         return Batch(self.ref, -1, self.leaf(values))
 
     def leaf(self, values: Any) -> Leaf:
@@ -275,19 +276,22 @@ def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     callable
-        The same, for a d that is a `Batch`, or a list with some.
+        The same, for a d that is a `Batch`, or a list with some. Of other values that are batches of the same
+        elements, too, it sees one element.
     """
 
     def each(d: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         parts = d if isinstance(d, list) else [d]
-        lanes: Any = next((part.trace for part in parts if isinstance(part, Batch)), None)
-        if lanes is None:
+        found: list[Any] = [part.trace for part in parts if isinstance(part, Batch)]
+        if not found:
             return rule(d, out, *operands, **attrs)
+        lanes = max(found, key=lambda lanes: lanes.level)
         raw = [None if part is None else lanes.values(part) for part in parts]
         results = []
         for i in range(lanes.size):
             one = [None if part is None else part[i] for part in raw]
-            results.append(rule(one if isinstance(d, list) else one[0], out, *operands, **attrs))
+            others = [x.node.value[i] if lanes.owns(x) else x for x in (out, *operands)]
+            results.append(each(one if isinstance(d, list) else one[0], *others, **attrs))
         if isinstance(d, list):
             return None if results[0] is None else lanes.batch(ops.stack(results))
         return [

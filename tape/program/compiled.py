@@ -23,7 +23,7 @@ from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing, check_returned
-from tape.program.growth import Growth
+from tape.program.growth import Growth, is_repeatable
 from tape.program.kinds import Kinds
 from tape.program.layouts import Layout, are_same, in_c_order, layout_of, overlap_themselves
 from tape.program.program import Program
@@ -362,7 +362,7 @@ class Compiled:
         if not known.paths:
             if known.donated:
                 unshared(leaves, known.donated, self._name)  # for its errors
-            return self._made(known, (), args, kwargs, is_due)
+            return self._again(known, leaves, self._made(known, (), args, kwargs, is_due))
         if known.layouts is not None and (layout := layout_of(leaves)) is not None:
             if not known.layouts.get(layout, True):
                 return self._f(*args, **kwargs)
@@ -397,7 +397,7 @@ class Compiled:
             fitting = (p for p in known.paths if id(p) not in tried and p.outcomes[: len(begin)] == begin)
             other = next(fitting, None)
             if other is None:
-                return self._made(known, begin, args, kwargs)
+                return self._again(known, leaves, self._made(known, begin, args, kwargs))
             path = other
             tried.add(id(path))
             try:
@@ -409,6 +409,17 @@ class Compiled:
                     known.use(path)
                 return path.restore(out)
             flip = out
+
+    def _again(self, known: Specialisation, leaves: tuple[Any, ...], recorded: Any) -> Any:
+        """Return the result of a call that was just recorded: by its program, if calls must be repeatable."""
+        if not is_repeatable() or not known.paths:
+            return recorded
+        path = known.paths[0]
+        try:
+            out = path.run(leaves)
+        except Rerun:
+            return recorded
+        return recorded if isinstance(out, Flip) else path.restore(out)
 
     def _made(
         self,

@@ -3,13 +3,16 @@
 A program takes as long to make as ten or twenty calls of the plain function. The first kinds of arguments get
 theirs at once. A further kind runs as plain Python until it has come so often: so a function that never sees
 an argument twice takes about as long as plain Python. It is calls that count, not their time: programs round
-otherwise than NumPy, so that time would show in the last digits of results.
+otherwise than NumPy, so that time would show in the last digits of results. Where these must not depend on
+the calls before, in a training that may be resumed, every call is that of a program: see `repeatable`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from tape import errors, tree
@@ -23,6 +26,37 @@ CALLS = 16
 """Number of calls as plain Python after which a further kind gets one."""
 MANY = 16
 """Number of programs after which a function warns."""
+
+
+_is_repeatable = ContextVar("is_repeatable", default=False)
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """Let compiled functions return in their first call for arguments alike what later calls would return.
+
+    Otherwise that is what was computed while it was recorded, by NumPy, and may differ in the last digits.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.program.growth import repeatable
+    >>> x, variance = np.linspace(0, 1, 40) ** 3, tape.compile(np.var)
+    >>> with repeatable():
+    ...     first = variance(x)
+    >>> bool(first == variance(x))
+    True
+    """
+    token = _is_repeatable.set(True)
+    try:
+        yield
+    finally:
+        _is_repeatable.reset(token)
+
+
+def is_repeatable() -> bool:
+    """Return whether calls of this thread must not depend on those before."""
+    return _is_repeatable.get()
 
 
 class Growth:
@@ -58,7 +92,7 @@ class Growth:
 
     def is_due(self, calls: int) -> bool:
         """Return whether to make the first program for a kind that has run so often as plain Python."""
-        return self.kinds < AT_ONCE or calls >= CALLS
+        return self.kinds < AT_ONCE or calls >= CALLS or is_repeatable()
 
     @property
     def needs_places(self) -> bool:

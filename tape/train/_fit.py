@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape import tree as trees
+from tape.program.growth import repeatable
 from tape.program.native.warming import warm_up
 from tape.system.progress import progress_bar
 from tape.train._callbacks import MOMENTS, Run, checked_callbacks
@@ -129,6 +130,7 @@ def fit(
         warm_up(progress)
     loop.restore()
     with (
+        repeatable() if checkpoints is not None else contextlib.nullcontext(),
         _interrupts() as is_interrupted,
         progress_bar(progress, "training", loop.steps_left(), "steps") as bar,
     ):

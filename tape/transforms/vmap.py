@@ -11,6 +11,7 @@ from tape import errors, ops, tree
 from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle, snapshot
 from tape.interpreters.batching import Lanes
+from tape.interpreters.capturing import protected
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
@@ -55,8 +56,9 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 
     Notes
     -----
-    ``f`` may write to its arguments, which are its own. A list is indexed with one of its numbers by
-    ``tape.ops.getitem(array, i)``; arrays to write to are made by `numpy.zeros_like` of an argument.
+    ``f`` may write to what is mapped, which is its own; arrays that are not are read-only. A list is indexed
+    with one of its numbers by ``tape.ops.getitem(array, i)``; arrays to write to are made by
+    `numpy.zeros_like` of an argument.
 
     Random numbers that ``f`` draws from a generator of `tape.random` are others for each example: each draw
     draws for all examples, one after the other. Those of a generator of NumPy are the same for all of them.
@@ -147,7 +149,7 @@ class _Call:
         return tree.unflatten(
             self._structure,
             [
-                leaf if axis is None else lanes.batch(self._in_front(k, leaf, axis))
+                protected(leaf) if axis is None else lanes.batch(self._in_front(k, leaf, axis))
                 for k, (leaf, axis) in pairs
             ],
         )
