@@ -23,7 +23,8 @@ These twelve files are the heart. What they leave to others, by subject:
   `transposition` (the rule of one mode from that of the other), `series`, `batch_rules` and
   `pattern_rules` (rules for power series, batches, sparsity), `linear` and `elementwise` (the first
   operations);
-- of recording: `specialise` (calls with static arguments), `program_recorders`, `program_kinds` (programs),
+- of recording: `held` (plain arrays that derivatives read, which may be written into before the sweep),
+  `specialise` (calls with static arguments), `program_recorders`, `program_kinds` (programs),
   `dispatch` (which interpreter processes an operation), `leaves` (what may be a leaf);
 - of traces: `forward` (tangents and replays), `listed` (the tape as a list), `param_trees` (models as
   params), `by_hand` (nodes that users append), `cotangents` (seeds and tangents that are given).
