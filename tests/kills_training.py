@@ -28,7 +28,10 @@ def loss(params, x, y, kept):
 
 
 def train(folder):
-    """A training with all that has a state: momentum in place, dropout, shuffling, prefetching, stopping."""
+    """A training with all that has a state: momentum in place, dropout, shuffling, prefetching, stopping.
+
+    Of the gradient one part is compiled, by a function that is new in each process.
+    """
     rng = np.random.default_rng(3)  # one for dropout and shuffling
     data = {"x": rng.normal(size=(ROWS, 5)), "y": rng.normal(size=ROWS)}
     velocity = {"w": np.zeros((5, 8)), "b": np.zeros(8), "v": np.zeros(8)}  # changes in place
@@ -38,9 +41,13 @@ def train(folder):
         transform=lambda batch, rng: {**batch, "x": batch["x"] + rng.normal(size=batch["x"].shape) * 0.01},
     )  # fmt: skip
 
+    penalty = tape.compile(tape.value_and_grad(lambda v: np.sum(np.exp(v - np.mean(v)) ** 2) * 1e-3))
+
     def step(state, batch):
         kept = (state["rng"].uniform(size=8) < 0.8) / 0.8
         value, gradient = tape.value_and_grad(loss)(state["params"], batch["x"], batch["y"], kept)
+        more, slope = penalty(state["params"]["v"])
+        value, gradient["v"] = value + more, gradient["v"] + slope
         for name, v in velocity.items():
             v *= 0.9
             v += gradient[name]
