@@ -406,3 +406,16 @@ def test_nan_and_infinity_propagate():
         assert np.isnan(vjp(lambda v: v * v, [x])[0][0])
         assert np.isnan(ops.sum(x))
         assert np.isnan(ops.softmax(x)).all()
+
+
+def test_second_derivatives_of_the_angle_at_the_origin_are_zero_in_all_ways():
+    def angle(x):
+        return np.arctan2(x[0], x[1])
+
+    z = np.zeros(2)
+    for outer in ("fwd", "rev"):
+        for inner in ("fwd", "rev"):
+            second = tape.jacobian(tape.jacobian(angle, mode=inner), mode=outer)
+            for f in (second, tape.compile(second)):
+                np.testing.assert_array_equal(f(z), np.zeros((2, 2)))
+    np.testing.assert_array_equal(tape.hvp(angle)(z, np.array([0.0, 1.0])), [0.0, 0.0])

@@ -125,3 +125,24 @@ def test_a_value_that_is_written_to_leaves_the_tape_as_it_was():
     value, linear_map = tape.linearize(np.exp, x)
     value += 1.0
     np.testing.assert_allclose(linear_map(np.ones(3)), np.exp(x), rtol=1e-15)
+
+
+AUXILIARY = {
+    "grad": lambda f, p: tape.grad(f, has_aux=True)(p)[1],
+    "value_and_grad": lambda f, p: tape.value_and_grad(f, has_aux=True)(p)[0][1],
+    "vjp": lambda f, p: tape.vjp(f, p, has_aux=True)[2],
+    "jvp": lambda f, p: tape.jvp(f, (p,), (p,), has_aux=True)[2],
+    "cond": lambda f, p: tape.cond(True, lambda p: f(p)[1], lambda p: -p, p),
+    "switch": lambda f, p: tape.switch(0, [lambda p: f(p)[1]], p),
+}
+
+
+@pytest.mark.parametrize("name", AUXILIARY)
+def test_auxiliary_data_and_results_of_branches_share_no_memory_with_arguments(name):
+    for part in (lambda p: p, lambda p: p[1:], lambda p: p.T[0]):
+        p = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+        found = AUXILIARY[name](lambda p, part=part: (np.sum(p**2), part(p)), p)
+        np.testing.assert_array_equal(found, part(p))
+        assert found.flags.c_contiguous
+        found -= 1
+        np.testing.assert_array_equal(p, np.arange(6.0).reshape(2, 3))

@@ -1,7 +1,9 @@
 """Numbers of Python's own in compiled functions: their types, and sets and dicts that they are keys of."""
 
+import collections.abc
 import functools
 import math
+import numbers
 import operator
 
 import numpy as np
@@ -178,3 +180,18 @@ def test_pythons_numbers_widen_nothing_where_code_runs_again(f, derived):
         for out in (compiled(y, k), compiled(y, k)):
             assert out.dtype == np.float32
             np.testing.assert_allclose(out, g(y, k), rtol=1e-5)
+
+
+ABSTRACT = [getattr(collections.abc, name) for name in collections.abc.__all__ if name != "ByteString"]
+
+
+@pytest.mark.parametrize("kind", [*ABSTRACT, numbers.Number, numbers.Real, numbers.Integral], ids=repr)
+def test_abstract_classes_see_what_a_traced_value_stands_for(kind):
+    def f(x, a):
+        return x * 2 if isinstance(a, (kind, str)) else x * 3
+
+    x = np.ones(2)
+    for a in (2.0, 2j, 3, True, np.float64(2), np.int64(3), np.array(2.0), np.ones(3)):
+        compiled = tape.compile(f)
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(x, a), f(x, a))

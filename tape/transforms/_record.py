@@ -156,6 +156,11 @@ class Recording:
         value = out.node.value
         return value.copy() if type(value) is np.ndarray else in_c_order(snapshot(value))
 
+    def _aux_apart(self, leaf: Any) -> Any:
+        """Return a leaf of auxiliary data without this trace, sharing no memory with arguments."""
+        value = self.plain(leaf)
+        return np.array(value, order="C") if type(value) is np.ndarray else value
+
     def plain(self, leaf: Any) -> Any:
         """Return a leaf without this trace: its value, or a Var of an enclosing trace."""
         return snapshot(leaf.node.value if self._is_ours(leaf) else leaf)
@@ -433,7 +438,7 @@ class Recording:
                 f"{self.transform}: {self.name} returned {errors.describe(out)}. With has_aux=True it must "
                 "return a pair: the result to differentiate, and auxiliary data"
             )
-        self.aux = tree.map(self.plain, out[1])
+        self.aux = tree.map(self._aux_apart, out[1])
         return out[0]
 
     def _out_names(self) -> list[str]:

@@ -128,7 +128,7 @@ def _turned(d: Any, x: Any, y: Any) -> Any:
     scale = maximum(abs(x), abs(y))  # squares would overflow or underflow; hypot takes much longer
     at_origin = scale == 0
     scale = scale + at_origin
-    x, y = x / scale, y / scale
+    x, y = x / scale * ~at_origin, y / scale  # without a second derivative there, too
     return d * x / (scale * (x * x + y * y + at_origin))
 
 

@@ -6,7 +6,9 @@ float would be frozen, and is refused.
 
 from __future__ import annotations
 
+import _collections_abc
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
@@ -33,7 +35,23 @@ from tape.program.record.numbers import (
 )
 
 
-class Traced(Var):
+class _Opaque(type):
+    """The type of `Traced`: abstract classes of Python find none of its methods.
+
+    ``isinstance(v, Iterable)`` asks for the methods of the class that ``v`` says it has, which is that of the
+    array or number, and then for those of its type, which has all.
+    """
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:
+        is_asked = sys._getframe(1).f_code is _CHECK_METHODS
+        return () if is_asked else type.__dict__["__mro__"].__get__(cls)
+
+
+_CHECK_METHODS = getattr(getattr(_collections_abc, "_check_methods", None), "__code__", None)
+
+
+class Traced(Var, metaclass=_Opaque):
     """A Var of a `Recorder`."""
 
     __slots__ = ()

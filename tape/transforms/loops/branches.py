@@ -55,7 +55,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     pred = lifted(pred)
     if batch_below(pred) is not None:
         return _of_batch("cond", ops.not_equal(pred, 0), [(False, false_fun), (True, true_fun)], operands)
-    return true_fun(*operands) if pred else false_fun(*operands)
+    return _apart(true_fun(*operands) if pred else false_fun(*operands), operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -95,7 +95,21 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if batch_below(index) is not None:
         nearest = ops.clip(index, 0, len(branches) - 1)
         return _of_batch("switch", nearest, list(enumerate(branches)), operands)
-    return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
+    chosen = branches[min(max(operator.index(index), 0), len(branches) - 1)]
+    return _apart(chosen(*operands), operands)
+
+
+def _apart(out: Any, operands: Sequence[Any]) -> Any:
+    """Return a result whose plain arrays share no memory with the operands."""
+    given = set(map(id, tree.leaves(operands)))
+    return tree.map(
+        lambda leaf: (
+            np.array(leaf, order="C")
+            if type(leaf) is np.ndarray and (leaf.base is not None or id(leaf) in given)
+            else leaf
+        ),
+        out,
+    )
 
 
 def _of_batch(
