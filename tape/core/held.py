@@ -7,6 +7,7 @@ that have been written into since are found, and nodes get what they were. A pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from math import gcd
 from types import FunctionType
@@ -40,7 +41,7 @@ class Held:
     __slots__ = ("_arrays", "_settled")
 
     def __init__(self) -> None:
-        self._arrays: dict[int, tuple[Kept, list[Node]]] = {}  # by id
+        self._arrays: dict[int, tuple[np.ndarray, bytes, list[Node]]] = {}  # by id, with their content
         self._settled: list[tuple[np.ndarray, np.ndarray, list[Node]]] = []  # what stands for which array
 
     def hold(self, array: np.ndarray, node: Node) -> None:
@@ -51,16 +52,16 @@ class Held:
         InPlaceError
             If it is large, and has been written into since it was used before.
         """
-        known = self._arrays.get(id(array))
-        if known is None:
-            self._arrays[id(array)] = Kept(array), [node]
+        content = array.tobytes() if array.nbytes <= _WHOLE else _sample(array)
+        known = self._arrays.setdefault(id(array), (array, content, [node]))
+        nodes = known[2]
+        if nodes[-1] is node:
             return
-        kept, nodes = known
-        if kept.holds():
+        if known[1] == content:
             nodes.append(node)
         else:
-            _replace(array, kept.value(nodes), nodes)
-            self._arrays[id(array)] = Kept(array), [node]
+            _replace(array, _restored(array, known[1], nodes), nodes)
+            self._arrays[id(array)] = array, content, [node]
 
     def settle(self) -> None:
         """Give nodes what arrays were that have been written into since.
@@ -70,21 +71,22 @@ class Held:
         InPlaceError
             If such an array is large.
         """
-        for kept, nodes in [*self._arrays.values()]:
-            if not kept.holds():
-                before = kept.value(nodes)
-                _replace(kept.array, before, nodes)
-                del self._arrays[id(kept.array)]
-                self._settled.append((kept.array, before, nodes))
+        for array, content, nodes in self._arrays.values():
+            if (array.tobytes() if array.nbytes <= _WHOLE else _sample(array)) != content:
+                before = _restored(array, content, nodes)
+                _replace(array, before, nodes)
+                self._settled.append((array, before, nodes))
+        for array, _, _ in self._settled:
+            self._arrays.pop(id(array), None)
 
     def refresh(self) -> None:
         """Let nodes have arrays as they are now, but for those that were written into between two uses."""
         for array, before, nodes in self._settled:
             _replace(before, array, nodes)
-            self._arrays[id(array)] = Kept(array), nodes
+            self._arrays[id(array)] = array, b"", nodes
         self._settled.clear()
-        for number, (kept, nodes) in self._arrays.items():
-            self._arrays[number] = Kept(kept.array), nodes
+        for number, (array, _, nodes) in self._arrays.items():
+            self._arrays[number] = array, _content(array), nodes
 
 
 class Kept:
@@ -94,46 +96,51 @@ class Kept:
     --------
     >>> import numpy as np
     >>> from tape.core.held import Kept
-    >>> kept = Kept(np.ones(2))
-    >>> kept.array[0] = 3
-    >>> kept.holds(), kept.value()
-    (False, array([1., 1.]))
+    >>> array = np.ones(2)
+    >>> kept = Kept(array)
+    >>> array[0] = 3
+    >>> kept.value()
+    array([1., 1.])
     """
 
-    __slots__ = ("_content", "array")
+    __slots__ = ("_array", "_content")
 
     def __init__(self, array: np.ndarray) -> None:
-        self.array = array
+        self._array = array
         self._content = _content(array)
 
-    def holds(self) -> bool:
-        """Return whether the array is what it was, or a sample of a large one."""
-        return _content(self.array) == self._content
-
-    def value(self, nodes: Any = ()) -> np.ndarray:
+    def value(self) -> np.ndarray:
         """Return the array, or if it has been written into a read-only copy of what it was.
 
         Raises
         ------
         InPlaceError
-            If it is large and has been written into; ``nodes`` are those that were computed with it.
+            If it is large and has been written into.
         """
-        if self.holds():
-            return self.array
-        if self.array.nbytes <= _WHOLE:
-            return np.frombuffer(self._content, self.array.dtype).reshape(self.array.shape)
-        names = ", ".join(dict.fromkeys([node.op.name for node in nodes if node.op is not None]))
-        raise errors.InPlaceError(
-            f"a plain array, {errors.describe(self.array)}, was written into after {names or 'a function'} "
-            "had been recorded with it, whose derivative needs what it was. Make a new array in each step, "
-            "or compute with a copy"
-        )
+        if _content(self._array) == self._content:
+            return self._array
+        return _restored(self._array, self._content)
+
+
+def _restored(array: np.ndarray, content: bytes, nodes: Sequence[Node] = ()) -> np.ndarray:
+    """Return an array that has been written into as it was when nodes were computed with it."""
+    if array.nbytes <= _WHOLE:
+        return np.frombuffer(content, array.dtype).reshape(array.shape)
+    names = ", ".join(dict.fromkeys([node.op.name for node in nodes if node.op is not None]))
+    raise errors.InPlaceError(
+        f"a plain array, {errors.describe(array)}, was written into after {names or 'a function'} had been "
+        "recorded with it, whose derivative needs what it was. Make a new array in each step, or compute "
+        "with a copy"
+    )
 
 
 def _content(array: np.ndarray) -> bytes:
-    """Return the elements of an array; of a large one some, in different rows and columns."""
-    if array.nbytes <= _WHOLE:
-        return array.tobytes()
+    """Return the elements of an array; of a large one some."""
+    return array.tobytes() if array.nbytes <= _WHOLE else _sample(array)
+
+
+def _sample(array: np.ndarray) -> bytes:
+    """Return some elements of an array, in different rows and columns."""
     if array.flags.c_contiguous:
         return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)].tobytes()
     each = max(2, round(_SAMPLED ** (1 / array.ndim)))
