@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.core.held import may_read
 from tape.scipy import integrate
 
 X = np.array([0.3, 0.5, 0.7])
@@ -279,3 +280,24 @@ def test_a_replay_reads_arrays_as_they_are():
         trace.replay()
         assert float(y) == pytest.approx(np.sum(np.exp(factor * X)) + 3 * np.sum(X))
         np.testing.assert_allclose(trace.backward_param_grads(y)[0], factor * np.exp(factor * X) + 3)
+
+
+def test_what_a_rule_loads_is_found_in_any_code():
+    def directly(g, out, x, w):
+        return g * w
+
+    def after_storing(g, out, x, w):
+        total = g
+        return total * w
+
+    def in_a_closure(g, out, x, w):
+        return (lambda: g * w)()
+
+    def in_a_comprehension(g, out, x, w):
+        return sum(g * part for part in w)
+
+    for rule in (directly, after_storing, in_a_closure, in_a_comprehension, lambda g, out, *xw: g * xw[1]):
+        op = tape.Op(lambda x, w: x * w, name="op", vjp=[rule, None])
+        assert may_read(op, 1, X), rule.__name__
+    without = tape.Op(lambda x, w: x + w, name="op", vjp=[lambda g, out, x, w: g, None], linear=True)
+    assert not may_read(without, 1, X)

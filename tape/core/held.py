@@ -203,4 +203,8 @@ def _loads(rule: Any, position: int) -> bool:
     import dis  # here, since few tapes have such arrays
 
     name = code.co_varnames[position]
-    return any(name == one.argval and one.opname.startswith("LOAD") for one in dis.get_instructions(code))
+    for one in dis.get_instructions(code):
+        names = one.argval if isinstance(one.argval, tuple) else (one.argval,)  # of two at once, from 3.13 on
+        if name in names and "LOAD" in one.opname:
+            return True
+    return False
