@@ -301,3 +301,33 @@ def test_what_a_rule_loads_is_found_in_any_code():
         assert may_read(op, 1, X), rule.__name__
     without = tape.Op(lambda x, w: x + w, name="op", vjp=[lambda g, out, x, w: g, None], linear=True)
     assert not may_read(without, 1, X)
+
+
+def test_an_array_is_held_again_after_a_sweep():
+    trace, scale = tape.Trace(), np.ones(3)
+    x = trace.param(X)
+    y = np.sum(x * scale)
+    for factor in (2.0, 3.0, 4.0):
+        scale[:] = factor
+        np.testing.assert_array_equal(trace.backward_param_grads(y)[0], [factor * (factor - 1) / 2] * 3)
+        y = y + np.sum(x * scale)
+        np.testing.assert_array_equal(trace.backward_param_grads(y)[0], [factor * (factor + 1) / 2] * 3)
+    scale[:] = 10.0
+    trace.replay()
+    np.testing.assert_array_equal(trace.backward_param_grads(y)[0], [40.0] * 3)
+    assert float(y) == pytest.approx(40 * np.sum(X))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda a: setattr(a, "shape", (3, 1)), lambda a: setattr(a, "dtype", np.int64)]
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_array_of_another_type_is_what_it_was(change):
+    scale = np.array([1.0, 2.0, 3.0])
+
+    def f(x):
+        y = np.sum(x * scale)
+        change(scale)
+        return y
+
+    np.testing.assert_array_equal(tape.grad(f)(X), [1.0, 2.0, 3.0])

@@ -41,7 +41,7 @@ class Held:
     __slots__ = ("_arrays", "_settled")
 
     def __init__(self) -> None:
-        self._arrays: dict[int, tuple[np.ndarray, bytes, list[Node]]] = {}  # by id, with their content
+        self._arrays: dict[int, tuple[np.ndarray, bytes, Any, list[Node]]] = {}  # by id: content and type
         self._settled: list[tuple[np.ndarray, np.ndarray, list[Node]]] = []  # what stands for which array
 
     def hold(self, array: np.ndarray, node: Node) -> None:
@@ -53,15 +53,16 @@ class Held:
             If it is large, and has been written into since it was used before.
         """
         content = array.tobytes() if array.nbytes <= _WHOLE else _sample(array)
-        known = self._arrays.setdefault(id(array), (array, content, [node]))
-        nodes = known[2]
+        type = array.shape, array.dtype
+        known = self._arrays.setdefault(id(array), (array, content, type, [node]))
+        nodes = known[3]
         if nodes[-1] is node:
             return
-        if known[1] == content:
+        if known[1] == content and known[2] == type:
             nodes.append(node)
         else:
-            _replace(array, _restored(array, known[1], nodes), nodes)
-            self._arrays[id(array)] = array, content, [node]
+            _replace(array, _restored(*known), nodes)
+            self._arrays[id(array)] = array, content, type, [node]
 
     def settle(self) -> None:
         """Give nodes what arrays were that have been written into since.
@@ -71,22 +72,27 @@ class Held:
         InPlaceError
             If such an array is large.
         """
-        for array, content, nodes in self._arrays.values():
-            if (array.tobytes() if array.nbytes <= _WHOLE else _sample(array)) != content:
-                before = _restored(array, content, nodes)
-                _replace(array, before, nodes)
-                self._settled.append((array, before, nodes))
-        for array, _, _ in self._settled:
-            self._arrays.pop(id(array), None)
+        changed = [
+            known
+            for known in self._arrays.values()
+            if _content(known[0]) != known[1] or (known[0].shape, known[0].dtype) != known[2]
+        ]
+        for known in changed:
+            array, _, _, nodes = known
+            before = _restored(*known)
+            _replace(array, before, nodes)
+            del self._arrays[id(array)]
+            self._settled.append((array, before, nodes))
 
     def refresh(self) -> None:
         """Let nodes have arrays as they are now, but for those that were written into between two uses."""
         for array, before, nodes in self._settled:
             _replace(before, array, nodes)
-            self._arrays[id(array)] = array, b"", nodes
+            later = self._arrays.get(id(array))
+            self._arrays[id(array)] = array, b"", None, [*nodes, *(later[3] if later else ())]
         self._settled.clear()
-        for number, (array, _, nodes) in self._arrays.items():
-            self._arrays[number] = array, _content(array), nodes
+        for number, (array, _, _, nodes) in self._arrays.items():
+            self._arrays[number] = array, _content(array), (array.shape, array.dtype), nodes
 
 
 class Kept:
@@ -103,11 +109,11 @@ class Kept:
     array([1., 1.])
     """
 
-    __slots__ = ("_array", "_content")
+    __slots__ = ("_array", "_content", "_type")
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
-        self._content = _content(array)
+        self._content, self._type = _content(array), (array.shape, array.dtype)
 
     def value(self) -> np.ndarray:
         """Return the array, or if it has been written into a read-only copy of what it was.
@@ -117,15 +123,16 @@ class Kept:
         InPlaceError
             If it is large and has been written into.
         """
-        if _content(self._array) == self._content:
+        if _content(self._array) == self._content and (self._array.shape, self._array.dtype) == self._type:
             return self._array
-        return _restored(self._array, self._content)
+        return _restored(self._array, self._content, self._type)
 
 
-def _restored(array: np.ndarray, content: bytes, nodes: Sequence[Node] = ()) -> np.ndarray:
+def _restored(array: np.ndarray, content: bytes, type: Any, nodes: Sequence[Node] = ()) -> np.ndarray:
     """Return an array that has been written into as it was when nodes were computed with it."""
     if array.nbytes <= _WHOLE:
-        return np.frombuffer(content, array.dtype).reshape(array.shape)
+        shape, dtype = type
+        return np.frombuffer(content, dtype).reshape(shape)
     names = ", ".join(dict.fromkeys([node.op.name for node in nodes if node.op is not None]))
     raise errors.InPlaceError(
         f"a plain array, {errors.describe(array)}, was written into after {names or 'a function'} had been "
