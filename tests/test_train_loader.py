@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors
+from tape.program.growth import is_repeatable, repeatable
 from tape.train import DataLoader, Windows
 from tape.train._prefetch import prefetched
 from tests.oracles import pytorch
@@ -296,3 +297,10 @@ def test_windows_put_together_are_the_streams(rows, length, streams):
         np.testing.assert_array_equal(x[:, k], np.arange(stride)[: len(x)] + k * stride)
     np.testing.assert_array_equal(y[..., 0], 3 * x)
     assert found[0]["y"].flags.c_contiguous
+
+
+def test_a_thread_that_prefetches_has_the_context_of_the_loop():
+    with repeatable():
+        loader = DataLoader({"x": np.arange(4.0)}, 2, prefetch=2, transform=lambda batch: is_repeatable())
+        assert list(loader) == [True, True]
+    assert list(loader) == [False, False]

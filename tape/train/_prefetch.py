@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
+from contextvars import copy_context
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -48,7 +49,8 @@ def prefetched(items: Iterator[Item], count: int, what: str) -> Generator[Item, 
             errors.append(error)
         ready.release()  # without an item: the end
 
-    thread = threading.Thread(target=work, name=what, daemon=True)
+    # In the context of the loop: whether compiled functions are to be repeatable, say.
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=what, daemon=True)
     thread.start()
     try:
         while True:
