@@ -301,6 +301,6 @@ def test_windows_put_together_are_the_streams(rows, length, streams):
 
 def test_a_thread_that_prefetches_has_the_context_of_the_loop():
     with repeatable():
-        loader = DataLoader({"x": np.arange(4.0)}, 2, prefetch=2, transform=lambda batch: is_repeatable())
+        loader = DataLoader({"x": np.arange(4.0)}, 2, prefetch=2, transform=lambda *_: is_repeatable())
         assert list(loader) == [True, True]
     assert list(loader) == [False, False]
