@@ -1,5 +1,7 @@
-"""Scopes: levels, what is open on which thread, and regions, which are asked first."""
+"""Scopes: levels, what is open on which thread and in which task, and regions, which are asked first."""
 
+import asyncio
+import contextvars
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -139,6 +141,58 @@ def test_many_threads_at_once_do_not_disturb_each_other():
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(8))) == [None] * 8
+
+
+@pytest.mark.parametrize("block", [tape.no_grad, tape.Trace], ids=["no_grad", "trace"])
+def test_a_task_that_awaits_in_a_block_leaves_other_tasks_alone(block):
+    async def waiting(entered, finish):
+        with block():
+            entered.set()
+            await finish.wait()
+            return interpreter.innermost_open() is not None
+
+    async def both():
+        entered, finish = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(waiting(entered, finish))
+        await entered.wait()
+        seen = interpreter.innermost_open(), tape.grad(lambda x: x**2)(3.0)
+        trace = tape.Trace()
+        x = trace.param(np.array([3.0]))
+        loss = np.sum(x * x)
+        finish.set()
+        return *seen, trace.backward_param_grads(loss), await task
+
+    open_here, derivative, gradients, is_open_there = asyncio.run(both())
+    assert open_here is None
+    assert derivative == 6.0
+    np.testing.assert_array_equal(gradients, [[6.0]])
+    assert is_open_there
+    assert interpreter.OPEN == []
+
+
+def test_a_task_that_was_started_in_a_block_is_inside_until_that_ends():
+    async def watching(finish):
+        before = interpreter.innermost_open()
+        await finish.wait()
+        return before, interpreter.innermost_open()
+
+    async def main():
+        finish = asyncio.Event()
+        with tape.no_grad() as block:
+            task = asyncio.create_task(watching(finish))
+            await asyncio.sleep(0)
+        finish.set()
+        return block, await task
+
+    block, (before, after) = asyncio.run(main())
+    assert before is block
+    assert after is None
+
+
+def test_a_thread_in_the_context_of_another_has_its_own_scopes():
+    with tape.no_grad():
+        context = contextvars.copy_context()
+        assert work_in_a_thread(lambda: context.run(interpreter.innermost_open)) is None
 
 
 def test_what_a_generator_opened_is_closed_wherever_that_ends():

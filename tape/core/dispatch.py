@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Interceptor(Interpreter):
     """An interpreter that is open in a block, and processes operations on Vars from outside of it."""
 
-    stack: list[Any]  # of the thread that opened it
+    block: Any = None  # the one it was opened for last
     is_interceptor = True
     is_busy = False
     computes_plainly = False  # whether no program records the plain arrays of the code inside
@@ -124,7 +124,7 @@ def _innermost_while_open(operands: Sequence[Any]) -> Any:
 
 
 def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
-    """Return the innermost interceptor of this thread that is deeper than a level, and not busy.
+    """Return the innermost interceptor open here that is deeper than a level, and not busy.
 
     With ``of_batches`` it is one that sees batches.
     """
@@ -139,7 +139,7 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
 
 
 def is_intercepted() -> bool:
-    """Whether an interceptor or a program recorder is open on this very thread."""
+    """Whether an interceptor or a program recorder is open in this very context."""
     return any(map(OPEN.__contains__, opened()))
 
 
@@ -153,7 +153,7 @@ def resolve(leaf: Any) -> Any:
 
 
 def lift(value: Any, below: float = inf) -> Any:
-    """Return a plain value as a Var of the program that is being recorded on this thread, if one is.
+    """Return a plain value as a Var of the program that is being recorded here, if one is.
 
     What is computed with it is then recorded as well: nothing derived from an array that the function closes
     over is frozen. Of programs nested in each other it is the innermost one below a level.
@@ -166,7 +166,7 @@ def lift(value: Any, below: float = inf) -> Any:
 
 
 def recorder(below: float = inf) -> Any | None:
-    """Return the program recorder that records the plain arrays of this thread, if there is one.
+    """Return the program recorder that records the plain arrays of the code here, if there is one.
 
     Of several it is the innermost one, or the innermost one below a level.
     """

@@ -1,18 +1,20 @@
-"""Interpreters, which process operations: their nesting, and the stack of those that are open on a thread.
+"""Interpreters, which process operations: their nesting, and the stack of those that are open.
 
 A `Trace` records an operation, a batch runs its batch rule. `tape.core.dispatch` finds the one that processes
 an operation, and has those that are asked before all others.
 
-Each interpreter has a level, deeper than those of the interpreters around it. Nothing here knows of
+Each interpreter has a level, deeper than those of the interpreters around it. The stack belongs to the
+context (`contextvars`), so that a task of asyncio which awaits inside of a ``with`` block leaves the other
+tasks alone; and to the thread, also where a thread runs in the context of another one. Nothing here knows of
 operations, traces or arrays.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextvars import ContextVar
 from itertools import count
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tape import errors
@@ -26,12 +28,21 @@ OPEN: list[Any] = []
 """Interceptors and program recorders open on any thread. While it is empty, nearly always, nobody looks."""
 
 
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.interpreters: list[Any] = []
+class _Block:
+    """A block of code in which an interpreter is open.
+
+    It knows itself whether it is: a generator may be ended in another context than it was begun in.
+    """
+
+    __slots__ = ("interpreter", "is_open", "thread")
+
+    def __init__(self, interpreter: Any) -> None:
+        self.interpreter = interpreter
+        self.thread = get_ident()
+        self.is_open = True
 
 
-_stack = _Stack()
+_blocks: ContextVar[tuple[_Block, ...]] = ContextVar("open interpreters", default=())
 
 
 class Interpreter:
@@ -74,12 +85,13 @@ class Interpreter:
 class Nested(Interpreter):
     """An interpreter that is nested in those around it, and in those whose Vars are its leaves."""
 
-    __slots__ = ("_is_enclosing", "level", "stack")
+    __slots__ = ("_is_enclosing", "block", "level")
 
-    stack: list[Any]  # while it is open: that of the thread that opened it
+    block: _Block | None  # the one it was opened for last
 
     def __init__(self) -> None:
         self.level = 0
+        self.block = None
         self._is_enclosing = False
         around = innermost_open()
         if around is not None:
@@ -123,18 +135,23 @@ class Nested(Interpreter):
 
 
 def innermost_open() -> Any | None:
-    """Return the innermost interpreter that is open on this thread."""
-    return _stack.interpreters[-1] if _stack.interpreters else None
+    """Return the innermost interpreter that is open here."""
+    interpreters = opened()
+    return interpreters[-1] if interpreters else None
 
 
-def opened() -> list[Any]:
-    """Return the interpreters that are open on this thread, the innermost last."""
-    return _stack.interpreters
+def opened() -> Sequence[Any]:
+    """Return the interpreters that are open here, in this context and on this thread, the innermost last."""
+    blocks = _blocks.get()
+    if not blocks:
+        return ()
+    thread = get_ident()
+    return [block.interpreter for block in blocks if block.is_open and block.thread == thread]
 
 
 def is_open(interpreter: Any) -> bool:
-    """Whether an interpreter is open on this thread."""
-    return any(opened is interpreter for opened in _stack.interpreters)
+    """Whether an interpreter is open here."""
+    return any(one is interpreter for one in opened())
 
 
 def next_level() -> int:
@@ -143,17 +160,17 @@ def next_level() -> int:
 
 
 def push(interpreter: Any) -> None:
-    """Open an interpreter on this thread."""
-    interpreter.stack = _stack.interpreters
-    interpreter.stack.append(interpreter)
+    """Open an interpreter here."""
+    interpreter.block = block = _Block(interpreter)
+    _blocks.set((*_blocks.get(), block))
 
 
 def pop(interpreter: Any) -> None:
-    """Close an interpreter, wherever it is: another thread may end the generator that had opened it."""
-    interpreters = _stack.interpreters
-    for i in reversed(range(len(interpreters))):
-        if interpreters[i] is interpreter:
-            del interpreters[i]
-            return
-    with suppress(AttributeError, ValueError):  # it was never opened, or is closed already
-        interpreter.stack.remove(interpreter)  # in one step, as that thread goes on meanwhile
+    """Close an interpreter, wherever it is open: another thread or task may end the generator that opened it."""
+    blocks = _blocks.get()
+    block = next((one for one in reversed(blocks) if one.interpreter is interpreter and one.is_open), None)
+    if block is None:
+        block = interpreter.block
+    if block is not None:  # else it was never opened
+        block.is_open = False
+        _blocks.set(tuple(one for one in blocks if one.is_open))
