@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Interceptor(Interpreter):
     """An interpreter that is open in a block, and processes operations on Vars from outside of it."""
 
-    block: Any = None  # the one it was opened for last
+    block: Any = None  # while it is open: the one it was opened for last
     is_interceptor = True
     is_busy = False
     computes_plainly = False  # whether no program records the plain arrays of the code inside

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.checks import check_root
+from tape.core.closures import replaying
 from tape.core.leaves import admit, check_leaf, check_replacement, checked_tangents
 from tape.core.listed import Listed
 from tape.core.node import Handle, Node, snapshot
@@ -156,7 +157,8 @@ class ForwardSweeps(Listed):
         if self.taken is not None:
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
         self.held.refresh()
-        recompute(self.nodes, where=self)
+        with replaying():
+            recompute(self.nodes, where=self)
         self._has_other_leaves = False
         self.adjoints = self.root = None
 

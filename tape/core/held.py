@@ -109,10 +109,10 @@ class Kept:
     array([1., 1.])
     """
 
-    __slots__ = ("_array", "_content", "_type")
+    __slots__ = ("_content", "_type", "array")
 
     def __init__(self, array: np.ndarray) -> None:
-        self._array = array
+        self.array = array
         self._content, self._type = _content(array), (array.shape, array.dtype)
 
     def value(self) -> np.ndarray:
@@ -123,9 +123,11 @@ class Kept:
         InPlaceError
             If it is large and has been written into.
         """
-        if _content(self._array) == self._content and (self._array.shape, self._array.dtype) == self._type:
-            return self._array
-        return _restored(self._array, self._content, self._type)
+        return _restored(self.array, self._content, self._type) if self.is_changed() else self.array
+
+    def is_changed(self) -> bool:
+        """Return whether the array has been written into, or has another shape or dtype."""
+        return (self.array.shape, self.array.dtype) != self._type or _content(self.array) != self._content
 
 
 def _restored(array: np.ndarray, content: bytes, type: Any, nodes: Sequence[Node] = ()) -> np.ndarray:

@@ -29,17 +29,16 @@ OPEN: list[Any] = []
 
 
 class _Block:
-    """A block of code in which an interpreter is open.
+    """A block of code in which an interpreter is open; None when it is over.
 
-    It knows itself whether it is: a generator may be ended in another context than it was begun in.
+    It knows that itself: a generator may be ended in another context than it was begun in.
     """
 
-    __slots__ = ("interpreter", "is_open", "thread")
+    __slots__ = ("interpreter", "thread")
 
     def __init__(self, interpreter: Any) -> None:
         self.interpreter = interpreter
         self.thread = get_ident()
-        self.is_open = True
 
 
 _blocks: ContextVar[tuple[_Block, ...]] = ContextVar("open interpreters", default=())
@@ -87,7 +86,7 @@ class Nested(Interpreter):
 
     __slots__ = ("_is_enclosing", "block", "level")
 
-    block: _Block | None  # the one it was opened for last
+    block: _Block | None  # while it is open: the one it was opened for last
 
     def __init__(self) -> None:
         self.level = 0
@@ -146,7 +145,7 @@ def opened() -> Sequence[Any]:
     if not blocks:
         return ()
     thread = get_ident()
-    return [block.interpreter for block in blocks if block.is_open and block.thread == thread]
+    return [one for block in blocks if (one := block.interpreter) is not None and block.thread == thread]
 
 
 def is_open(interpreter: Any) -> bool:
@@ -166,11 +165,11 @@ def push(interpreter: Any) -> None:
 
 
 def pop(interpreter: Any) -> None:
-    """Close an interpreter, wherever it is open: another thread or task may end the generator that opened it."""
+    """Close an interpreter, also if another thread or task ends the generator that opened it."""
     blocks = _blocks.get()
-    block = next((one for one in reversed(blocks) if one.interpreter is interpreter and one.is_open), None)
+    block = next((one for one in reversed(blocks) if one.interpreter is interpreter), None)
     if block is None:
         block = interpreter.block
     if block is not None:  # else it was never opened
-        block.is_open = False
-        _blocks.set(tuple(one for one in blocks if one.is_open))
+        block.interpreter = interpreter.block = None
+        _blocks.set(tuple(one for one in blocks if one.interpreter is not None))

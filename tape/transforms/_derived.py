@@ -81,6 +81,12 @@ class Derived:
         """Call the function."""
         return self._call(*args, **kwargs)
 
+    def with_functions(self, change: Callable[[Any], Any]) -> Any:
+        """Return what the transform returns for another function: see `tape.core.closures`."""
+        transform, f, args, kwargs = self._parts
+        other = change(f)
+        return self if other is f else transform(other, *args, **kwargs)
+
     def __set_name__(self, owner: type, name: str) -> None:
         self.__name__ = name  # pickle looks bound methods up by it
 

@@ -198,6 +198,7 @@ class Segment:
     ) -> None:
         self.f = f
         self.name = name
+        self.listeners: list[Callable[[], None]] = []  # called when a replay has run it again
         leaves, self._structure = tree.flatten((args, kwargs))
         self._leaves = [snapshot(protected(lifted(resolve(leaf)))) for leaf in leaves]
         self._kept = {i: Kept(leaf) for i, leaf in enumerate(self._leaves) if type(leaf) is np.ndarray}
@@ -297,7 +298,10 @@ class Segment:
         # In the body of a loop, which takes one element of a batch from outside, it may be that of the batch.
         if first is not None and not any(isinstance(part, Handle) for part in unpack(first)):
             return first
-        return self.run(*operands) if self.inlined is None else self.inlined.forward(*operands)
+        found = self.run(*operands) if self.inlined is None else self.inlined.forward(*operands)
+        for listener in self.listeners:
+            listener()
+        return found
 
     def as_node(
         self,

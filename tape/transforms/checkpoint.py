@@ -7,6 +7,7 @@ from functools import update_wrapper
 from typing import Any
 
 from tape.core import streams
+from tape.core.closures import bound
 from tape.core.dispatch import recorder
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
@@ -19,8 +20,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Every derivative runs ``f`` once more. It must compute the same each time: arguments are not written to,
     and random numbers are passed as arguments, or drawn from a generator of `tape.random`, which draws the
-    same again. Vars that it closes over are differentiated like its arguments. In a compiled function,
-    and in a batch of `vmap`, ``f`` is recorded as it is if it draws.
+    same again. Vars that it closes over are differentiated like its arguments, and variables are those at the
+    time of the call. In a compiled function, and in a batch of `vmap`, ``f`` is recorded if it draws.
 
     Parameters
     ----------
@@ -49,10 +50,10 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     array([[0.69454575, 0.69454575],
            [0.69454575, 0.69454575]])
     """
-    name = f"checkpoint({name_of(f)})"
+    given, name = f, f"checkpoint({name_of(f)})"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        scope = streams.innermost()
+        f, scope = bound(given), streams.innermost()
         if not streams.mapped(scope) and (scope is None or recorder() is None):
             return Segment(streams.repeatable(f, name), args, kwargs, name).as_rerun()
         # The next state, or another one for each example, is nothing that a node of floats can return.
@@ -60,4 +61,4 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
             lambda f: Segment(f, args, kwargs, name).as_rerun(), f, lambda: f(*args, **kwargs)
         )
 
-    return update_wrapper(call, f)
+    return update_wrapper(call, given)

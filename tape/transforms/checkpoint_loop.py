@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.core.closures import bound
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
 from tape.core.streams import without_draws
@@ -81,7 +82,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     -0.949255
     """
     check_callable(body, "checkpoint_loop")
-    body = without_draws(body, "checkpoint_loop")
+    body = without_draws(bound(body), "checkpoint_loop")
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
     if not progress and (found := rows_of(body, state, steps)) is not None:
         return found

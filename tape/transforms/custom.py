@@ -13,6 +13,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core import streams
+from tape.core.closures import bound
 from tape.core.dispatch import recorder
 from tape.core.fitting import fit
 from tape.core.nesting import untraced
@@ -41,6 +42,15 @@ class _WithRule:
     def __reduce__(self) -> Any:
         return reduced(self, _again, type(self), self.f, self.rule)
 
+    def with_functions(self, change: Callable[[Any], Any]) -> Any:
+        """Return the same with other functions: see `tape.core.closures`."""
+        f, rule = change(self.f), change(self.rule)
+        if f is self.f and rule is self.rule:
+            return self
+        found = _again(type(self), f, rule)
+        found.other = self.other
+        return found
+
     def __get__(self, instance: Any, owner: type) -> Any:
         raise errors.UnsupportedError(
             f"{name_of(self.f)} is a method, and its rule cannot see the attributes of the instance. "
@@ -55,7 +65,7 @@ class _WithRule:
                 f"{name} was called with the keyword arguments {', '.join(kwargs)}, and its rule takes "
                 "positional arguments only. Pass all of them by position"
             )
-        f = streams.repeatable(self.f, name)
+        f = streams.repeatable(bound(self.f), name)
         call = _Call(self, Segment(f, args, {}, name))
         if self.rule is not None and call.segment.inlined is not None and not call.is_linear():
             call = _Call(self, Segment(f, args, {}, name, is_inlined=False))
@@ -180,16 +190,24 @@ class _Call:
     def __init__(self, function: _WithRule, segment: Segment) -> None:
         self.function = function
         self.segment = segment
+        self.rule: Callable[..., Any] | None = None
+        self._bind_rule()
+        segment.listeners.append(self._bind_rule)
         self.is_reverse = isinstance(function, custom_vjp)
         dtypes = [segment.packing.dtype, *(operand.dtype for operand in segment.operands)]
         # A rule between complex and real numbers may leave it to the caller to take the real part.
         self._kinds = "biufc" if any(dtype.kind == "c" for dtype in dtypes) else "biuf"
 
+    def _bind_rule(self) -> None:
+        """Let the rule find what is there after the function has run, which may keep something for it."""
+        rule = self.function.rule
+        self.rule = None if rule is None else bound(rule, is_rule=True)
+
     # ---- the rule as it is -----------------------------------------------------------------------
 
     def _given_vjp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
         """Return a contribution for each operand, from the rule of a `custom_vjp`."""
-        packing, rule = self.segment.packing, self.function.rule
+        packing, rule = self.segment.packing, self.rule
         args, _ = self.segment.arguments(operands)
         found = rule(packing.restore(g), packing.restore(out), *args)  # type: ignore[misc]
         parts = [found] if len(args) == 1 else found
@@ -213,7 +231,7 @@ class _Call:
 
     def _given_jvp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
         """Return the packed tangent of the result, from the rule of a `custom_jvp`."""
-        packing, rule = self.segment.packing, self.function.rule
+        packing, rule = self.segment.packing, self.rule
         args, _ = self.segment.arguments(operands)
         leaves, structure = tree.flatten(args)
         moved: list[Any] = [

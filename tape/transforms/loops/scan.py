@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
+from tape.core.closures import bound
 from tape.core.dispatch import recorder
 from tape.core.node import plain
 from tape.core.streams import Aside
@@ -100,6 +101,8 @@ def scan(
     -386.532361
     """
     check_callable(f, "scan")
+    if checkpoint is not None:
+        f = bound(f)
 
     def run(f: Callable[..., Any], init: Any, _: Any) -> tuple[Any, Any]:
         loop = Scan(f, init, xs, length, reverse)
