@@ -74,6 +74,11 @@ def assert_same_bits(found, expected):
 # ---- sums --------------------------------------------------------------------------------------------
 
 
+def test_a_sum_over_one_row_keeps_the_sign_of_zero():
+    found = sum_to_shape(np.array([[-0.0, 1.0]]), (2,))
+    assert np.signbit(found[0])
+
+
 @quick
 @given(st.data())
 def test_sums_are_the_same_to_the_bit_with_and_without_kernels(data):

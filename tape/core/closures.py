@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dis import get_instructions
-from functools import lru_cache, partial, update_wrapper
+from functools import partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -21,15 +21,16 @@ from tape import errors
 from tape.core.dispatch import recorder
 from tape.core.held import Kept
 
+_MOST_KNOWN = 4096
 _is_replaying: ContextVar[bool] = ContextVar("is_replaying", default=False)
 
 
 def bound(f: Callable[..., Any], *, is_rule: bool = False) -> Callable[..., Any]:
     """Return a function that finds in its closure and in globals what is there now, whenever it runs.
 
-    That goes for the functions of the user which it calls by such names as well, and for the elements of plain
-    arrays. Variables that one of them assigns to, with ``nonlocal`` or ``global``, stay shared; so do
-    attributes, and the items of lists.
+    That goes for the functions of the user which it calls by such names as well, and for the elements of
+    plain arrays. Variables that one of them assigns to, with ``nonlocal`` or ``global``, stay shared; so do
+    attributes, the items of lists, and what compiled functions close over.
 
     Parameters
     ----------
@@ -78,10 +79,22 @@ class _Names(NamedTuple):
     globals: frozenset[str]
     assigned: frozenset[str]  # of variables around it
     has_own_globals: bool  # whether it may be given globals of its own
+    is_foreign: bool  # whether it is of this package or its dependencies
 
 
-@lru_cache(maxsize=4096)
+_known: dict[int, tuple[CodeType, _Names]] = {}  # by id, as to hash code takes long
+
+
 def _names(code: CodeType) -> _Names:
+    known = _known.get(id(code))
+    if known is None:
+        if len(_known) > _MOST_KNOWN:
+            _known.clear()
+        known = _known[id(code)] = code, _names_in(code)
+    return known[1]
+
+
+def _names_in(code: CodeType) -> _Names:
     read: set[str] = set()
     assigned: set[str] = set()
     is_plain = True
@@ -98,8 +111,15 @@ def _names(code: CodeType) -> _Names:
             read |= inner.globals
             assigned |= inner.assigned
             is_plain = is_plain and inner.has_own_globals
-    is_plain = is_plain and not read & {"eval", "exec", "globals"}
-    return _Names(frozenset(read), frozenset(assigned.intersection(code.co_freevars)), is_plain)
+    is_plain = (
+        is_plain and not read & {"eval", "exec", "globals"} and not errors.is_installed(code.co_filename)
+    )
+    return _Names(
+        frozenset(read),
+        frozenset(assigned.intersection(code.co_freevars)),
+        is_plain,
+        errors.is_foreign(code.co_filename),
+    )
 
 
 class _Reach:
@@ -109,6 +129,8 @@ class _Reach:
     ----------
     functions, arrays : dict
         By id.
+    globals : dict
+        Those that a function reads, by its id.
     shared : set of int
         The cells that one of the functions assigns to, by id.
     is_variable : bool
@@ -117,6 +139,7 @@ class _Reach:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.functions: dict[int, FunctionType] = {}
+        self.globals: dict[int, dict[str, Any]] = {}
         self.arrays: dict[int, np.ndarray] = {}
         self.shared: set[int] = set()
         self.is_variable = False
@@ -130,44 +153,47 @@ class _Reach:
             self.arrays[id(value)] = value
             self.is_variable = True
         elif kind is FunctionType:
-            if id(value) not in self.functions and not errors.is_foreign(value.__code__.co_filename):
+            names = _names(value.__code__)
+            if id(value) not in self.functions and not names.is_foreign:
                 self.functions[id(value)] = value
-                self._visit_names(value)
+                self._visit_names(value, names)
         elif _is_made_of_functions(kind) and id(value) not in self._seen:
             self._seen[id(value)] = value
             _rebuilt(value, self._visit)
         return value
 
-    def _visit_names(self, function: FunctionType) -> None:
-        names = _names(function.__code__)
+    def _visit_names(self, function: FunctionType, names: _Names) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self.is_variable = True
             if name in names.assigned:
                 self.shared.add(id(cell))
             self._visit(_content(cell))
-        for name, value in _globals(function).items():
-            self.is_variable = self.is_variable or not _is_definition(name, value)
-            self._visit(value)
-        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._visit(value)
+        self.globals[id(function)] = _globals(function, names)
+        for name, value in self.globals[id(function)].items():
+            if not _is_definition(name, value):
+                self.is_variable = True
+                self._visit(value)
+        if function.__defaults__ or function.__kwdefaults__:
+            for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+                self._visit(value)
 
 
-def _globals(function: FunctionType) -> dict[str, Any]:
-    """Return the globals that a function of the user reads, if it may be given globals of its own."""
-    names, space = _names(function.__code__), function.__globals__
-    if not names.has_own_globals or errors.is_installed(function.__code__.co_filename):
-        return {}
-    return {name: space[name] for name in names.globals if name in space}
+def _globals(function: FunctionType, names: _Names) -> dict[str, Any]:
+    """Return the globals that a function reads, if it may be given globals of its own."""
+    space = function.__globals__
+    return {name: space[name] for name in names.globals if name in space} if names.has_own_globals else {}
 
 
 def _is_definition(name: str, value: Any) -> bool:
     """Whether a global is one that is imported or defined under its own name, and not bound in a loop."""
-    if isinstance(value, (ModuleType, type)):
+    kind = type(value)
+    if kind is ModuleType or isinstance(value, type):
         return True
-    is_library = isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
-        isinstance(value, FunctionType) and errors.is_foreign(value.__code__.co_filename)
-    )
+    is_library = kind in _OF_LIBRARIES or (kind is FunctionType and _names(value.__code__).is_foreign)
     return is_library and value.__name__ == name
+
+
+_OF_LIBRARIES = (BuiltinFunctionType, np.ufunc, type(np.sum))
 
 
 _EMPTY: Any = object()
@@ -209,12 +235,11 @@ class _Copies:
         self._arrays = arrays or {}
         self._functions: dict[int, FunctionType] = {}
         self._cells: dict[int, CellType] = {}
-        spaces = [(function, _globals(function)) for function in reach.functions.values()]
-        for function, space in spaces:
+        for key, function in reach.functions.items():
             cells = [self._cell(cell, reach) for cell in function.__closure__ or ()]
-            self._functions[id(function)] = _copy(function, cells, has_own_globals=bool(space))
-        for function, space in spaces:
-            copied = self._functions[id(function)]
+            self._functions[key] = _copy(function, cells, has_own_globals=bool(reach.globals[key]))
+        for key, function in reach.functions.items():
+            copied, space = self._functions[key], reach.globals[key]
             for cell, own in zip(function.__closure__ or (), copied.__closure__ or (), strict=True):
                 if own is not cell:
                     own.cell_contents = self.changed(cell.cell_contents)
@@ -250,12 +275,11 @@ def _copy(function: FunctionType, cells: list[CellType], *, has_own_globals: boo
     space: dict[str, Any] = function.__globals__
     if has_own_globals:
         space = {name: space[name] for name in _OF_MODULES if name in space}
-    name, closure = function.__name__, tuple(cells) if cells else None
-    copied = FunctionType(function.__code__, space, name, None, closure)
-    copied.__qualname__ = function.__qualname__
-    copied.__module__ = function.__module__
-    copied.__doc__ = function.__doc__
-    copied.__dict__.update(function.__dict__)
+    closure = tuple(cells) if cells else None
+    copied = FunctionType(function.__code__, space, function.__name__, None, closure)
+    copied.__qualname__, copied.__module__ = function.__qualname__, function.__module__
+    if function.__dict__:
+        copied.__dict__.update(function.__dict__)
     return copied
 
 
@@ -263,8 +287,9 @@ class _WithArrays:
     """A function that was bound, which finds the elements of its arrays as they were."""
 
     def __init__(self, f: Callable[..., Any], arrays: Iterable[np.ndarray], *, is_first: bool) -> None:
-        update_wrapper(self, f)
-        self._f = f
+        self.__wrapped__ = self._f = f
+        named = f.func if type(f) is partial else f
+        self.__name__ = getattr(named, "__name__", type(named).__name__)
         self._kept = [Kept(array) for array in arrays]
         self._is_first = is_first
         self._is_in_program = recorder() is not None

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.core.interpreter import OPEN, Interpreter, next_level, opened, pop, push
+from tape.core.interpreter import BLOCKS, OPEN, Interpreter, next_level, opened, pop, push
 from tape.core.node import Handle
 
 if TYPE_CHECKING:
@@ -128,7 +129,11 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
 
     With ``of_batches`` it is one that sees batches.
     """
-    for interpreter in reversed(opened()):
+    thread = get_ident()
+    for block in reversed(BLOCKS.get()):
+        interpreter = block.interpreter
+        if interpreter is None or block.thread != thread:
+            continue
         if interpreter.level <= level:
             return None
         if interpreter.is_interceptor and not interpreter.is_busy:
@@ -170,7 +175,11 @@ def recorder(below: float = inf) -> Any | None:
 
     Of several it is the innermost one, or the innermost one below a level.
     """
-    for interpreter in reversed(opened()):
+    thread = get_ident()
+    for block in reversed(BLOCKS.get()):
+        interpreter = block.interpreter
+        if interpreter is None or block.thread != thread:
+            continue
         if interpreter.is_interceptor:
             if interpreter.computes_plainly:
                 return None

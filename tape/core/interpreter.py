@@ -28,7 +28,7 @@ OPEN: list[Any] = []
 """Interceptors and program recorders open on any thread. While it is empty, nearly always, nobody looks."""
 
 
-class _Block:
+class Block:
     """A block of code in which an interpreter is open; None when it is over.
 
     It knows that itself: a generator may be ended in another context than it was begun in.
@@ -41,7 +41,8 @@ class _Block:
         self.thread = get_ident()
 
 
-_blocks: ContextVar[tuple[_Block, ...]] = ContextVar("open interpreters", default=())
+BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("open interpreters", default=())
+"""The blocks that code of this context is in, the innermost last; some may be over, or of another thread."""
 
 
 class Interpreter:
@@ -86,7 +87,7 @@ class Nested(Interpreter):
 
     __slots__ = ("_is_enclosing", "block", "level")
 
-    block: _Block | None  # while it is open: the one it was opened for last
+    block: Block | None  # while it is open: the one it was opened for last
 
     def __init__(self) -> None:
         self.level = 0
@@ -141,7 +142,7 @@ def innermost_open() -> Any | None:
 
 def opened() -> Sequence[Any]:
     """Return the interpreters that are open here, in this context and on this thread, the innermost last."""
-    blocks = _blocks.get()
+    blocks = BLOCKS.get()
     if not blocks:
         return ()
     thread = get_ident()
@@ -160,16 +161,16 @@ def next_level() -> int:
 
 def push(interpreter: Any) -> None:
     """Open an interpreter here."""
-    interpreter.block = block = _Block(interpreter)
-    _blocks.set((*_blocks.get(), block))
+    interpreter.block = block = Block(interpreter)
+    BLOCKS.set((*BLOCKS.get(), block))
 
 
 def pop(interpreter: Any) -> None:
     """Close an interpreter, also if another thread or task ends the generator that opened it."""
-    blocks = _blocks.get()
+    blocks = BLOCKS.get()
     block = next((one for one in reversed(blocks) if one.interpreter is interpreter), None)
     if block is None:
         block = interpreter.block
     if block is not None:  # else it was never opened
         block.interpreter = interpreter.block = None
-        _blocks.set(tuple(one for one in blocks if one.interpreter is not None))
+        BLOCKS.set(tuple(one for one in blocks if one.interpreter is not None))

@@ -114,7 +114,7 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return np.add.reduce(x, axis=None, dtype=x.dtype.type)
     if x.dtype not in KERNEL_DTYPES or not is_plain(x) or (AVOIDED and is_avoided()):
         return _sum_with_numpy(x, shape)
-    if x.ndim == 2 and len(shape) == 1 and 1 < shape[0] == x.shape[1]:  # a bias: skip the chain
+    if x.ndim == 2 and len(shape) == 1 and 1 < shape[0] == x.shape[1] and len(x) != 1:  # a bias: no chain
         out = np.empty(shape, x.dtype)
         _SUM_ROWS[x.dtype.char](x, out)
         return out
