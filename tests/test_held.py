@@ -331,3 +331,40 @@ def test_an_array_of_another_type_is_what_it_was(change):
         return y
 
     np.testing.assert_array_equal(tape.grad(f)(X), [1.0, 2.0, 3.0])
+
+
+# ---- leaves ------------------------------------------------------------------------------------------
+
+SWEEPS = {
+    "backward_param_grads": lambda tr, y, z: tr.backward_param_grads(z),
+    "backward": lambda tr, y, z: tr.backward(z),
+    "pull_back": lambda tr, y, z: tr.pull_back({y.id: np.float64(1.0), z.id: np.float64(2.0)}),
+    "push_forward": lambda tr, y, z: tr.push_forward({0: np.ones(tr.nodes[0].value.shape)}, [z.id]),
+}
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+@pytest.mark.parametrize("shape", [(1,), (3,), (7, 5), (40, 60)])
+@pytest.mark.parametrize("kind", ["param", "input"])
+def test_a_leaf_that_was_updated_is_an_error_until_it_is_replayed(kind, shape, sweep):
+    w, tr = np.full(shape, 0.5), tape.Trace()
+    x = tr.param(np.ones(shape))
+    v = tr.param(w, name="w") if kind == "param" else tr.input(w, name="w")
+    y, z = np.sum(x * v), np.sum(x * v**3)
+    tr.backward_param_grads(y, unreached="zero")
+    w -= 0.1
+    with pytest.raises(errors.InPlaceError, match=r"leaf 'w'.*replay"):
+        SWEEPS[sweep](tr, y, z)
+    tr.replay()
+    SWEEPS[sweep](tr, y, z)
+    np.testing.assert_allclose(tr.backward_param_grads(z)[0], w**3)
+
+
+def test_the_array_that_a_leaf_was_may_be_written_into_once_another_is_replayed():
+    w, tr = np.full(3, 0.5), tape.Trace()
+    v = tr.param(w)
+    y = np.sum(v * v)
+    tr.set(v, np.full(3, 2.0))
+    tr.replay()
+    w[:] = 7
+    np.testing.assert_array_equal(tr.backward_param_grads(y), [np.full(3, 4.0)])

@@ -248,6 +248,16 @@ def test_leaves_that_are_set_count_once_the_tape_is_replayed():
     np.testing.assert_allclose(tr.backward_param_grads(root), [[6.0, 8.0]])
 
 
+def test_arrays_that_were_written_into_after_their_last_use(known):
+    x, factors = np.array([0.3, 0.5]), np.array([1.0, 2.0])
+    for _ in range(4):
+        tr, scale = tape.Trace(), factors.copy()
+        y = np.sum(np.sin(tr.param(x)) * scale)
+        scale[:] = -7
+        np.testing.assert_allclose(tr.backward_param_grads(y), [np.cos(x) * factors])
+    assert programs(known)
+
+
 def test_code_that_writes_in_place(known):
     r = rng()
 

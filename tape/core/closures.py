@@ -1,73 +1,173 @@
-"""What a function closes over, bound for good: derivatives run it again, and must find what it found.
+"""What functions close over, as it was: derivatives run them again, and must find what they found at first.
 
 Python binds late. A function reads the variables around it, and globals, when it runs; a loop that calls
 ``root(lambda x: x**3 - c, 1.0)`` has bound ``c`` anew, and filled its arrays anew, when a sweep comes back
-to the first equation. `bound` returns a copy of a function with variables of its own.
+to the first equation. A `Bound` function notes what there is; when it runs again (`again`) and something has
+changed, the functions that depend on this are copied, with variables of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dis import get_instructions
 from functools import partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from itertools import combinations
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from tape import errors
 from tape.core.dispatch import recorder
 from tape.core.held import Kept
+from tape.core.node import Handle
 
-_MOST_KNOWN = 4096
+_MOST_KNOWN, _MOST_ITEMS = 4096, 64
+_is_again: ContextVar[bool] = ContextVar("is_again", default=False)
 _is_replaying: ContextVar[bool] = ContextVar("is_replaying", default=False)
-
-
-def bound(f: Callable[..., Any], *, is_rule: bool = False) -> Callable[..., Any]:
-    """Return a function that finds in its closure and in globals what is there now, whenever it runs.
-
-    That goes for the functions of the user which it calls by such names as well, and for the elements of
-    plain arrays. Variables that one of them assigns to, with ``nonlocal`` or ``global``, stay shared; so do
-    attributes, the items of lists, and what compiled functions close over.
-
-    Parameters
-    ----------
-    f : callable
-        A function, method, partial or transform; others are returned as they are.
-    is_rule : bool
-        Whether sweeps alone call it. Otherwise arrays that it writes into when it runs first are left alone.
-
-    Raises
-    ------
-    InPlaceError
-        When called, if a large array was written into since, or any array while a program is recorded.
-
-    Examples
-    --------
-    >>> from tape.core.closures import bound
-    >>> functions = []
-    >>> for scale in (2.0, 3.0):
-    ...     functions.append(bound(lambda x: scale * x))
-    >>> [f(1.0) for f in functions]
-    [2.0, 3.0]
-    """
-    reach = _Reach(f)
-    if not reach.is_variable:
-        return f
-    copied = _Copies(reach).changed(f)
-    return _WithArrays(copied, reach.arrays.values(), is_first=not is_rule) if reach.arrays else copied
 
 
 @contextmanager
 def replaying() -> Iterator[None]:
-    """Let functions that were bound read their arrays as they are now, and from now on."""
+    """Let functions that run again read their arrays as they are now, and from now on."""
     token = _is_replaying.set(True)
     try:
         yield
     finally:
         _is_replaying.reset(token)
+
+
+def again(f: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in which those that are bound run again."""
+    token = _is_again.set(True)
+    try:
+        return f(*args)
+    finally:
+        _is_again.reset(token)
+
+
+class Bound:
+    """A function that finds by its names, when it runs again, what was there when it was bound.
+
+    Names are those of variables around it, globals and defaults, in the function itself and in those of the
+    user that it reaches by such names. Arrays that they are bound to have the elements they had. Variables
+    that one of the functions assigns to are as they are then; so are attributes, items of lists and dicts,
+    and what compiled functions close over.
+
+    Parameters
+    ----------
+    f : callable
+        A function, method, partial, transform, or object that can be called.
+    written : dict, optional
+        If the function is a rule, which sweeps alone call: the arrays that it writes into, by id. They are
+        found when it runs, and left alone.
+
+    Raises
+    ------
+    InPlaceError
+        When it runs again, if a large array was written into since, or any array while a program is recorded.
+
+    Examples
+    --------
+    >>> from tape.core.closures import Bound, again
+    >>> functions = []
+    >>> for scale in (2.0, 3.0):
+    ...     functions.append(Bound(lambda x: scale * x))
+    >>> [f(1.0) for f in functions], [again(f, 1.0) for f in functions]
+    ([3.0, 3.0], [2.0, 3.0])
+    """
+
+    __slots__ = ("_arrays", "_f", "_has_run", "_is_in_program", "_latest", "_reach", "_written")
+
+    def __init__(self, f: Callable[..., Any], written: dict[int, np.ndarray] | None = None) -> None:
+        self._f = f
+        self._written = written
+        self._has_run = written is not None
+        self._is_in_program = recorder() is not None
+        self._reach = _Reach(f)
+        self._arrays = {key: _kept(array) for key, array in self._reach.arrays.items()}
+        self._latest: tuple[Any, Callable[..., Any]] = (
+            (),
+            f,
+        )  # what had changed, and the copy of the function
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._f, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self._written is None and not _is_again.get():
+            found = self._f(*args, **kwargs)
+            if not self._has_run:
+                self._has_run = True
+                if self._arrays:
+                    self._leave_alone([kept.array for kept in self._arrays.values() if kept.is_changed()])
+            return found
+        changed = self._changed_arrays() if self._arrays else {}
+        found = self._as_it_was(changed)(*args, **kwargs)
+        if self._written is not None and self._arrays:
+            self._note_written(changed)
+        return found
+
+    def _leave_alone(self, arrays: Iterable[np.ndarray]) -> None:
+        """Let arrays be as they are from now on, and views of them."""
+        for array in arrays:
+            for key, kept in [*self._arrays.items()]:
+                if np.may_share_memory(kept.array, array):
+                    del self._arrays[key]
+
+    def _note_written(self, changed: dict[int, Kept]) -> None:
+        """Note the arrays that a rule has written into just now."""
+        now = [kept.array for key, kept in self._arrays.items() if key not in changed and kept.is_changed()]
+        self._written.update({id(array): array for array in now})  # type: ignore[union-attr]
+        self._leave_alone(now)
+
+    def _changed_arrays(self) -> dict[int, Kept]:
+        """Return the arrays that were written into, by id."""
+        if _is_replaying.get():
+            self._arrays = {key: _kept(kept.array) for key, kept in self._arrays.items()}
+            self._latest = (), self._f
+        if self._is_in_program and recorder() is None:
+            return {}  # a program calls it, and reads arrays as they are
+        if self._written:
+            self._leave_alone(self._written.values())
+        changed = {key: kept for key, kept in self._arrays.items() if kept.is_changed()}
+        if not changed:
+            return changed
+        arrays = [kept.array for kept in changed.values()]
+        overlapping = [one for one, other in combinations(arrays, 2) if np.may_share_memory(one, other)]
+        if self._is_in_program or overlapping:
+            raise errors.InPlaceError(
+                f"a plain array, {errors.describe((overlapping or arrays)[0])}, was written into after a "
+                "function that closes over it had been recorded, whose derivative runs it again. Make a new "
+                "array in each step, or pass it as an argument"
+            )
+        return changed
+
+    def _as_it_was(self, arrays: dict[int, Kept]) -> Callable[..., Any]:
+        """Return the function, or a copy that finds what has changed since as it was."""
+        if not arrays and not self._reach.is_changed():
+            return self._f
+        names = self._reach.changed()
+        key = (*names, *arrays)
+        if self._latest[0] != key:
+            restored = {key: kept.value().copy() for key, kept in arrays.items()}  # it may write into them
+            self._latest = key, _Copies(self._reach, names, restored).mapped(self._f)
+        return self._latest[1]
+
+
+_by_array: WeakValueDictionary[int, Kept] = WeakValueDictionary()
+
+
+def _kept(array: np.ndarray) -> Kept:
+    """Return what an array is; the same again while it does not change."""
+    known = _by_array.get(id(array))
+    if known is None or known.array is not array or known.is_changed():
+        known = _by_array[id(array)] = Kept(array)
+    return known
 
 
 # ---- what a function reads ---------------------------------------------------------------------------
@@ -76,10 +176,10 @@ def replaying() -> Iterator[None]:
 class _Names(NamedTuple):
     """The names in a code object and those inside of it."""
 
-    globals: frozenset[str]
-    assigned: frozenset[str]  # of variables around it
-    has_own_globals: bool  # whether it may be given globals of its own
-    is_foreign: bool  # whether it is of this package or its dependencies
+    globals: frozenset[str]  # that are read, in code of the user
+    assigned: frozenset[str]  # variables around it
+    assigned_globals: frozenset[str]
+    is_users: bool
 
 
 _known: dict[int, tuple[CodeType, _Names]] = {}  # by id, as to hash code takes long
@@ -97,12 +197,12 @@ def _names(code: CodeType) -> _Names:
 def _names_in(code: CodeType) -> _Names:
     read: set[str] = set()
     assigned: set[str] = set()
-    is_plain = True
+    assigned_globals: set[str] = set()
     for one in get_instructions(code):
         if one.opname.startswith("LOAD") and ("GLOBAL" in one.opname or "NAME" in one.opname):
             read.add(one.argval)
         elif one.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            is_plain = False
+            assigned_globals.add(one.argval)
         elif one.opname in ("STORE_DEREF", "DELETE_DEREF"):
             assigned.add(one.argval)
     for part in code.co_consts:
@@ -110,90 +210,14 @@ def _names_in(code: CodeType) -> _Names:
             inner = _names(part)
             read |= inner.globals
             assigned |= inner.assigned
-            is_plain = is_plain and inner.has_own_globals
-    is_plain = (
-        is_plain and not read & {"eval", "exec", "globals"} and not errors.is_installed(code.co_filename)
-    )
+            assigned_globals |= inner.assigned_globals
+    is_users = not (errors.is_foreign(code.co_filename) or errors.is_installed(code.co_filename))
     return _Names(
-        frozenset(read),
+        frozenset(read if is_users else ()),
         frozenset(assigned.intersection(code.co_freevars)),
-        is_plain,
-        errors.is_foreign(code.co_filename),
+        frozenset(assigned_globals),
+        is_users,
     )
-
-
-class _Reach:
-    """The functions and arrays that a function reaches by its variables, globals and defaults.
-
-    Attributes
-    ----------
-    functions, arrays : dict
-        By id.
-    globals : dict
-        Those that a function reads, by its id.
-    shared : set of int
-        The cells that one of the functions assigns to, by id.
-    is_variable : bool
-        Whether they read anything that may be bound anew, or written into.
-    """
-
-    def __init__(self, f: Callable[..., Any]) -> None:
-        self.functions: dict[int, FunctionType] = {}
-        self.globals: dict[int, dict[str, Any]] = {}
-        self.arrays: dict[int, np.ndarray] = {}
-        self.shared: set[int] = set()
-        self.is_variable = False
-        self._seen: dict[int, Any] = {}
-        self._visit(f)
-
-    def _visit(self, value: Any) -> Any:
-        """Look for functions and arrays in a value; return it."""
-        kind = type(value)
-        if kind is np.ndarray:
-            self.arrays[id(value)] = value
-            self.is_variable = True
-        elif kind is FunctionType:
-            names = _names(value.__code__)
-            if id(value) not in self.functions and not names.is_foreign:
-                self.functions[id(value)] = value
-                self._visit_names(value, names)
-        elif _is_made_of_functions(kind) and id(value) not in self._seen:
-            self._seen[id(value)] = value
-            _rebuilt(value, self._visit)
-        return value
-
-    def _visit_names(self, function: FunctionType, names: _Names) -> None:
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self.is_variable = True
-            if name in names.assigned:
-                self.shared.add(id(cell))
-            self._visit(_content(cell))
-        self.globals[id(function)] = _globals(function, names)
-        for name, value in self.globals[id(function)].items():
-            if not _is_definition(name, value):
-                self.is_variable = True
-                self._visit(value)
-        if function.__defaults__ or function.__kwdefaults__:
-            for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-                self._visit(value)
-
-
-def _globals(function: FunctionType, names: _Names) -> dict[str, Any]:
-    """Return the globals that a function reads, if it may be given globals of its own."""
-    space = function.__globals__
-    return {name: space[name] for name in names.globals if name in space} if names.has_own_globals else {}
-
-
-def _is_definition(name: str, value: Any) -> bool:
-    """Whether a global is one that is imported or defined under its own name, and not bound in a loop."""
-    kind = type(value)
-    if kind is ModuleType or isinstance(value, type):
-        return True
-    is_library = kind in _OF_LIBRARIES or (kind is FunctionType and _names(value.__code__).is_foreign)
-    return is_library and value.__name__ == name
-
-
-_OF_LIBRARIES = (BuiltinFunctionType, np.ufunc, type(np.sum))
 
 
 _EMPTY: Any = object()
@@ -206,118 +230,266 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
-def _is_made_of_functions(kind: type) -> bool:
-    return kind is MethodType or kind is partial or hasattr(kind, "with_functions")
+class _Reach:
+    """What a function reaches by the names in its code.
+
+    Attributes
+    ----------
+    functions : dict
+        The functions, by id.
+    cells : dict
+        The cells of variables, with what they are bound to, by id.
+    globals : dict
+        The dictionaries of globals, with what a name is bound to, by the id of the dictionary and the name.
+    vars : dict
+        Of these the Vars, which are written to in place: as they are now, by the same keys.
+    arrays : dict
+        The plain arrays among all these, defaults, and the items of tuples, by id.
+    assigned : set
+        The keys of variables and globals that one of the functions assigns to, which are not noted.
+    """
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.functions: dict[int, FunctionType] = {}
+        self.cells: dict[int, tuple[CellType, Any]] = {}
+        self.globals: dict[tuple[int, str], tuple[dict[str, Any], Any]] = {}
+        self.vars: dict[Any, tuple[Any, Any]] = {}
+        self.arrays: dict[int, np.ndarray] = {}
+        self._seen: dict[int, Any] = {}
+        self.assigned: set[Any] = set()
+        self.visit(f)
+        for key in self.assigned:
+            for names in (self.cells, self.globals, self.vars):
+                names.pop(key, None)
+
+    def visit(self, value: Any) -> Any:
+        """Look for functions and arrays in a value; return it."""
+        kind = type(value)
+        if kind is FunctionType:
+            if id(value) not in self.functions:
+                self._visit_function(value)
+        elif kind is np.ndarray:
+            if not value.dtype.hasobject:
+                self.arrays[id(value)] = value
+        elif _is_made_of_parts(kind) and id(value) not in self._seen:
+            self._seen[id(value)] = value
+            _rebuilt(value, self.visit)
+        return value
+
+    def _visit_function(self, function: FunctionType) -> None:
+        code, closure = function.__code__, function.__closure__
+        names = _names(code)
+        if not (names.is_users or closure):
+            return
+        self.functions[id(function)] = function
+        for name, cell in zip(code.co_freevars, closure or (), strict=True):
+            if name in names.assigned:
+                self.assigned.add(id(cell))
+            value = _content(cell)
+            if names.is_users and value is not _EMPTY:
+                self.cells[id(cell)] = cell, value
+            self._visit_value(value, id(cell))
+        space = function.__globals__
+        for name in names.globals:
+            value = space.get(name, _EMPTY)
+            if value is not _EMPTY:
+                self.globals[id(space), name] = space, value
+                self._visit_value(value, (id(space), name))
+        self.assigned.update([(id(space), name) for name in names.assigned_globals])
+        if function.__defaults__ or function.__kwdefaults__:
+            for value in _defaults(function):
+                self.visit(value)
+
+    def _visit_value(self, value: Any, key: Any) -> None:
+        if isinstance(value, Handle):
+            self.vars[key] = value, value.again()
+        else:
+            self.visit(value)
+
+    def is_changed(self) -> bool:
+        """Return whether a variable or global is bound to something else now."""
+        for cell, value in self.cells.values():
+            if _content(cell) is not value:
+                return True
+        for (_, name), (space, value) in self.globals.items():
+            if space.get(name) is not value:
+                return True
+        return any(var.node is not kept.node for var, kept in self.vars.values())
+
+    def changed(self) -> dict[Any, Any]:
+        """Return what variables and globals were that are bound to something else now, by the same keys."""
+        found: dict[Any, Any] = {}
+        for key, (cell, value) in self.cells.items():
+            if _content(cell) is not value:
+                found[key] = value
+        for name, (space, value) in self.globals.items():
+            if space.get(name[1]) is not value:
+                found[name] = value
+        found |= {key: None for key, (var, kept) in self.vars.items() if var.node is not kept.node}
+        return {key: self.vars[key][1] if key in self.vars else value for key, value in found.items()}
+
+
+_made_of_parts: dict[type, bool] = {}
+
+
+def _is_made_of_parts(kind: type) -> bool:
+    known = _made_of_parts.get(kind)
+    if known is None:
+        if len(_made_of_parts) > _MOST_KNOWN:
+            _made_of_parts.clear()
+        known = _made_of_parts[kind] = _has_parts(kind)
+    return known
+
+
+def _has_parts(kind: type) -> bool:
+    if kind is MethodType or kind is partial or kind is tuple or hasattr(kind, "with_functions"):
+        return True
+    call = getattr(kind, "__call__", None)  # noqa: B004
+    return type(call) is FunctionType and _names(call.__code__).is_users
 
 
 def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a method, partial or transform of other functions."""
-    if type(value) is MethodType:
+    """Return a method, partial, transform, tuple or callable object of other functions and arrays."""
+    kind = type(value)
+    if kind is MethodType:
         function = change(value.__func__)
         return value if function is value.__func__ else MethodType(function, value.__self__)
-    if type(value) is partial:
-        parts = [value.func, *value.args, *value.keywords.values()]
-        first, *others = found = [change(part) for part in parts]
-        if all(new is old for new, old in zip(found, parts, strict=True)):
+    if kind is tuple:
+        items = [change(item) for item in value[:_MOST_ITEMS]]
+        is_same = all(new is old for new, old in zip(items, value, strict=False))
+        return value if is_same else (*items, *value[_MOST_ITEMS:])
+    if kind is partial:
+        function, args = change(value.func), change(value.args)
+        keywords = {name: change(part) for name, part in value.keywords.items()}
+        is_same = function is value.func and args is value.args
+        if is_same and all(keywords[name] is part for name, part in value.keywords.items()):
             return value
-        count = len(value.args)
-        return partial(first, *others[:count], **dict(zip(value.keywords, others[count:], strict=True)))
-    return value.with_functions(change)
+        return partial(function, *args, **keywords)
+    if hasattr(kind, "with_functions"):
+        return value.with_functions(change)
+    function = change(kind.__call__)
+    return value if function is kind.__call__ else MethodType(function, value)
 
 
 # ---- copies ------------------------------------------------------------------------------------------
 
 
 class _Copies:
-    """Copies of functions with variables, globals and defaults of their own, and perhaps other arrays."""
+    """Copies of the functions that depend on what has changed.
 
-    def __init__(self, reach: _Reach, arrays: Mapping[int, np.ndarray] | None = None) -> None:
-        self._arrays = arrays or {}
-        self._functions: dict[int, FunctionType] = {}
+    Parameters
+    ----------
+    reach : _Reach
+    values, arrays : dict
+        What has changed, as it was, by the keys of the reach.
+    """
+
+    def __init__(self, reach: _Reach, values: dict[Any, Any], arrays: dict[int, np.ndarray]) -> None:
+        self._reach, self._values, self._arrays = reach, values, arrays
+        self._dependent: set[int] = set()
+        self._find_dependent()
         self._cells: dict[int, CellType] = {}
-        for key, function in reach.functions.items():
-            cells = [self._cell(cell, reach) for cell in function.__closure__ or ()]
-            self._functions[key] = _copy(function, cells, has_own_globals=bool(reach.globals[key]))
-        for key, function in reach.functions.items():
-            copied, space = self._functions[key], reach.globals[key]
-            for cell, own in zip(function.__closure__ or (), copied.__closure__ or (), strict=True):
-                if own is not cell:
-                    own.cell_contents = self.changed(cell.cell_contents)
-            copied.__globals__.update({name: self.changed(value) for name, value in space.items()})
-            if function.__defaults__:
-                copied.__defaults__ = tuple([self.changed(value) for value in function.__defaults__])
-            if function.__kwdefaults__:
-                defaults = function.__kwdefaults__.items()
-                copied.__kwdefaults__ = {name: self.changed(value) for name, value in defaults}
+        functions = {key: reach.functions[key] for key in self._dependent}
+        self._copies = {key: self._copied(function) for key, function in functions.items()}
+        for key, function in functions.items():
+            self._fill(function, self._copies[key])
 
-    def changed(self, value: Any) -> Any:
-        """Return a value with the copies of functions in it, or the other array."""
+    def mapped(self, value: Any) -> Any:
+        """Return a value with copies in it, and arrays as they were."""
         kind = type(value)
+        if kind is FunctionType:
+            return self._copies.get(id(value), value)
         if kind is np.ndarray:
             return self._arrays.get(id(value), value)
+        return _rebuilt(value, self.mapped) if _is_made_of_parts(kind) else value
+
+    # ---- which functions -------------------------------------------------------------------------
+
+    def _find_dependent(self) -> None:
+        count = -1
+        while count < len(self._dependent):
+            count = len(self._dependent)
+            for key, function in self._reach.functions.items():
+                if key not in self._dependent and self._is_dependent(function):
+                    self._dependent.add(key)
+
+    def _is_dependent(self, function: FunctionType) -> bool:
+        is_changed = any(self._is_own(id(cell), _content(cell)) for cell in function.__closure__ or ())
+        return is_changed or bool(self._own_names(function)) or self._depends(_defaults(function))
+
+    def _is_own(self, key: Any, value: Any) -> bool:
+        """Whether a variable or global of a copy is another one than that of the function."""
+        return key not in self._reach.assigned and (key in self._values or self._depends(value))
+
+    def _own_names(self, function: FunctionType) -> list[str]:
+        space = function.__globals__
+        names = _names(function.__code__).globals
+        return [name for name in names if self._is_own((id(space), name), space.get(name))]
+
+    def _depends(self, value: Any) -> bool:
+        """Whether there is a function in a value that depends on what has changed, or an array that has."""
+        kind = type(value)
         if kind is FunctionType:
-            return self._functions.get(id(value), value)
-        return _rebuilt(value, self.changed) if _is_made_of_functions(kind) else value
+            return id(value) in self._dependent
+        if kind is np.ndarray:
+            return id(value) in self._arrays
+        if not _is_made_of_parts(kind):
+            return False
+        is_dependent = False
 
-    def _cell(self, cell: CellType, reach: _Reach) -> CellType:
-        known = self._cells.get(id(cell))
-        if known is None:
-            is_shared = id(cell) in reach.shared or _content(cell) is _EMPTY
-            known = self._cells[id(cell)] = cell if is_shared else CellType()
-        return known
+        def look(part: Any) -> Any:
+            nonlocal is_dependent
+            is_dependent = is_dependent or self._depends(part)
+            return part
+
+        _rebuilt(value, look)
+        return is_dependent
+
+    # ---- the copies ------------------------------------------------------------------------------
+
+    def _copied(self, function: FunctionType) -> FunctionType:
+        """Return a copy whose variables have no values yet, but those that are the same."""
+        space: dict[str, Any] = function.__globals__
+        if self._own_names(function):
+            space = _Space(space)
+        cells = [self._cell(cell) for cell in function.__closure__ or ()]
+        copied = FunctionType(function.__code__, space, function.__name__, None, tuple(cells) or None)
+        copied.__qualname__, copied.__module__ = function.__qualname__, function.__module__
+        copied.__dict__ = function.__dict__  # the same one, which functions may write to
+        return copied
+
+    def _cell(self, cell: CellType) -> CellType:
+        if not self._is_own(id(cell), _content(cell)):
+            return cell
+        return self._cells.setdefault(id(cell), CellType())
+
+    def _fill(self, function: FunctionType, copied: FunctionType) -> None:
+        for cell, own in zip(function.__closure__ or (), copied.__closure__ or (), strict=True):
+            if own is not cell:
+                own.cell_contents = self.mapped(self._values.get(id(cell), _content(cell)))
+        space = function.__globals__
+        for name in self._own_names(function):
+            copied.__globals__[name] = self.mapped(self._values.get((id(space), name), space.get(name)))
+        if function.__defaults__:
+            copied.__defaults__ = tuple(map(self.mapped, function.__defaults__))
+        if function.__kwdefaults__:
+            items = function.__kwdefaults__.items()
+            copied.__kwdefaults__ = {name: self.mapped(value) for name, value in items}
 
 
-_OF_MODULES = ("__builtins__", "__file__", "__loader__", "__name__", "__package__", "__spec__")
+def _defaults(function: FunctionType) -> tuple[Any, ...]:
+    return (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
 
 
-def _copy(function: FunctionType, cells: list[CellType], *, has_own_globals: bool) -> FunctionType:
-    """Return a copy of a function with other cells, and without defaults yet."""
-    space: dict[str, Any] = function.__globals__
-    if has_own_globals:
-        space = {name: space[name] for name in _OF_MODULES if name in space}
-    closure = tuple(cells) if cells else None
-    copied = FunctionType(function.__code__, space, function.__name__, None, closure)
-    copied.__qualname__, copied.__module__ = function.__qualname__, function.__module__
-    if function.__dict__:
-        copied.__dict__.update(function.__dict__)
-    return copied
+_READ_BY_PYTHON = ("__builtins__", "__name__", "__package__", "__spec__")
 
 
-class _WithArrays:
-    """A function that was bound, which finds the elements of its arrays as they were."""
+class _Space(dict[str, Any]):
+    """The globals of a copy: some as they were, all others as they are."""
 
-    def __init__(self, f: Callable[..., Any], arrays: Iterable[np.ndarray], *, is_first: bool) -> None:
-        self.__wrapped__ = self._f = f
-        named = f.func if type(f) is partial else f
-        self.__name__ = getattr(named, "__name__", type(named).__name__)
-        self._kept = [Kept(array) for array in arrays]
-        self._is_first = is_first
-        self._is_in_program = recorder() is not None
-        self._restored: tuple[list[Kept], Callable[..., Any]] = ([], f)  # which arrays, in which function
+    def __init__(self, around: dict[str, Any]) -> None:
+        super().__init__({name: around[name] for name in _READ_BY_PYTHON if name in around})
+        self._around = around
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._is_first:
-            found = self._f(*args, **kwargs)
-            self._is_first = False
-            self._kept = [kept for kept in self._kept if not kept.is_changed()]
-            return found
-        return self._as_it_was()(*args, **kwargs)
-
-    def _as_it_was(self) -> Callable[..., Any]:
-        """Return the function with the elements that arrays had."""
-        if _is_replaying.get():
-            self._kept = [Kept(kept.array) for kept in self._kept]
-            self._restored = [], self._f
-        if self._is_in_program and recorder() is None:
-            return self._f  # a program calls it, and reads arrays as they are
-        changed = [kept for kept in self._kept if kept.is_changed()]
-        if changed and self._is_in_program:
-            raise errors.InPlaceError(
-                f"a plain array, {errors.describe(changed[0].array)}, was written into after a function that "
-                "closes over it had been recorded, whose derivative runs it again. Make a new array in each "
-                "step, or pass it as an argument"
-            )
-        if changed != self._restored[0]:
-            arrays = {id(kept.array): kept.value().copy() for kept in changed}  # it may write into them
-            self._restored = changed, _Copies(_Reach(self._f), arrays).changed(self._f)
-        return self._restored[1]
+    def __missing__(self, name: str) -> Any:
+        return self._around[name]

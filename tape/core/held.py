@@ -1,7 +1,8 @@
 """The plain arrays that derivatives on a tape read: what they were when the tape was computed with them.
 
 Nodes refer to the arrays of their calls, and NumPy code fills scratch arrays anew. Before a sweep, arrays
-that have been written into since are found, and nodes get what they were. A program refuses such arrays: see
+that have been written into since are found, and nodes get what they were. Leaves that have been written into,
+by an optimiser say, are an error until they are replayed. A program refuses such arrays: see
 `tape.program.record.recorder`.
 """
 
@@ -38,11 +39,19 @@ class Held:
     [array([1., 2.])]
     """
 
-    __slots__ = ("_arrays", "_settled")
+    __slots__ = ("_arrays", "_leaves", "_settled")
 
     def __init__(self) -> None:
         self._arrays: dict[int, tuple[np.ndarray, bytes, Any, list[Node]]] = {}  # by id: content and type
+        self._leaves: list[tuple[Node, np.ndarray, int, Any, Any]] = []  # with two of its elements
         self._settled: list[tuple[np.ndarray, np.ndarray, list[Node]]] = []  # what stands for which array
+
+    def hold_leaf(self, leaf: Node) -> None:
+        """Note two elements of the array that is a leaf: what is updated, is nearly throughout."""
+        array = leaf.value
+        if array.size:
+            middle = array.size * 5 // 8
+            self._leaves.append((leaf, array, middle, array.item(middle), array.item(0)))
 
     def hold(self, array: np.ndarray, node: Node) -> None:
         """Keep what an array is, with which a node was computed.
@@ -70,8 +79,16 @@ class Held:
         Raises
         ------
         InPlaceError
-            If such an array is large.
+            If such an array is large, or a leaf.
         """
+        for leaf, array, middle, one, other in self._leaves:
+            if (array.item(middle) != one and one == one) or (array.item(0) != other and other == other):
+                name = f" {leaf.name!r}" if leaf.name else ""
+                raise errors.InPlaceError(
+                    f"the array of a leaf{name}, {errors.describe(array)}, was written into after the "
+                    "trace had computed with it. Sweep before updating it, call replay() first, or make the "
+                    "leaf of a copy"
+                )
         changed = [
             known
             for known in self._arrays.values()
@@ -86,6 +103,10 @@ class Held:
 
     def refresh(self) -> None:
         """Let nodes have arrays as they are now, but for those that were written into between two uses."""
+        leaves = [leaf for leaf, *_ in self._leaves if type(leaf.value) is np.ndarray]
+        self._leaves.clear()
+        for leaf in leaves:
+            self.hold_leaf(leaf)
         for array, before, nodes in self._settled:
             _replace(before, array, nodes)
             later = self._arrays.get(id(array))
@@ -109,7 +130,7 @@ class Kept:
     array([1., 1.])
     """
 
-    __slots__ = ("_content", "_type", "array")
+    __slots__ = ("__weakref__", "_content", "_type", "array")
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -152,8 +173,13 @@ def _sample(array: np.ndarray) -> bytes:
     """Return some elements of an array, in different rows and columns."""
     if array.flags.c_contiguous:
         return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)].tobytes()
-    each = max(2, round(_SAMPLED ** (1 / array.ndim)))
-    return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])].tobytes()
+    return array[_spread(array.shape, _SAMPLED)].tobytes()
+
+
+def _spread(shape: tuple[int, ...], count: int) -> tuple[slice, ...]:
+    """Return an index of about so many elements, spread over all axes."""
+    each = max(2, round(count ** (1 / len(shape))))
+    return tuple([slice(n // (2 * each), None, max(1, n // each)) for n in shape])
 
 
 @lru_cache(maxsize=1024)

@@ -119,6 +119,8 @@ class Recording(Nested):
 
     def _param(self, value: Any, name: str | None) -> Var:
         param = self.push(Leaf(value, True, name))
+        if type(value) is np.ndarray:
+            self.held.hold_leaf(param.node)
         self._params.append(param.id)
         self._handles.append(param)
         return param
@@ -151,7 +153,10 @@ class Recording(Nested):
         is_plain = type(value) is np.ndarray and value.dtype.kind in "fiubc" and value.dtype.isnative
         if not is_plain or OPEN:
             value = admit(self, value, is_param=False)
-        return self.push(Leaf(value, False, name))
+        leaf = self.push(Leaf(value, False, name))
+        if type(value) is np.ndarray:
+            self.held.hold_leaf(leaf.node)
+        return leaf
 
     # ---- operations ------------------------------------------------------------------------------
 

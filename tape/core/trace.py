@@ -244,6 +244,7 @@ class Trace(ForwardSweeps, Shown):
         >>> [float(gradient) for gradient in tr.pull_back({y.id: np.float64(1), z.id: np.float64(10)})]
         [62.0]
         """
+        self.held.settle()
         if self.is_plain and not OPEN and not self._has_other_leaves:
             known = INTERNAL["swept"](self, seeds, consume=consume)
             if known is not None:

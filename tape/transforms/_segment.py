@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
+from tape.core.closures import again
 from tape.core.dispatch import recorder, resolve
 from tape.core.held import Kept
 from tape.core.interpreter import OPEN
@@ -269,6 +270,9 @@ class Segment:
 
     def call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Return the result of a function with these arguments, for other operands."""
+        return again(self._call, f, operands)
+
+    def _call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         count = len(self.places)
         args, kwargs = self.arguments([protected(operand) for operand in operands[:count]])
         with refusing_writes(self.name):

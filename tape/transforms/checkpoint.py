@@ -7,7 +7,7 @@ from functools import update_wrapper
 from typing import Any
 
 from tape.core import streams
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
@@ -53,7 +53,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     given, name = f, f"checkpoint({name_of(f)})"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        f, scope = bound(given), streams.innermost()
+        f, scope = Bound(given), streams.innermost()
         if not streams.mapped(scope) and (scope is None or recorder() is None):
             return Segment(streams.repeatable(f, name), args, kwargs, name).as_rerun()
         # The next state, or another one for each example, is nothing that a node of floats can return.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core.closures import bound
+from tape.core.closures import Bound, again
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
 from tape.core.streams import without_draws
@@ -82,7 +82,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     -0.949255
     """
     check_callable(body, "checkpoint_loop")
-    body = without_draws(bound(body), "checkpoint_loop")
+    body = without_draws(Bound(body), "checkpoint_loop")
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
     if not progress and (found := rows_of(body, state, steps)) is not None:
         return found
@@ -188,9 +188,9 @@ class _Loop:
     def _with(self, captured: Sequence[Any], call: Callable[..., Any], *args: Any) -> Any:
         """Call a function with other values for the captured Vars."""
         if not captured:
-            return call(*args)
+            return again(call, *args)
         with Substitution(self.segment.captured, [protected(value) for value in captured]) as region:
-            return tree.map(region.resolve, call(*args))
+            return tree.map(region.resolve, again(call, *args))
 
 
 class _Reversal:

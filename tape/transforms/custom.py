@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core import streams
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.fitting import fit
 from tape.core.nesting import untraced
@@ -37,6 +37,7 @@ class _WithRule:
         check_callable(f, type(self).__name__)
         self.f = f
         self.rule: Callable[..., Any] | None = None
+        self.written: dict[int, Any] = {}  # arrays that the rule writes into, as far as it has run
         update_wrapper(self, f)
 
     def __reduce__(self) -> Any:
@@ -65,7 +66,7 @@ class _WithRule:
                 f"{name} was called with the keyword arguments {', '.join(kwargs)}, and its rule takes "
                 "positional arguments only. Pass all of them by position"
             )
-        f = streams.repeatable(bound(self.f), name)
+        f = streams.repeatable(Bound(self.f), name)
         call = _Call(self, Segment(f, args, {}, name))
         if self.rule is not None and call.segment.inlined is not None and not call.is_linear():
             call = _Call(self, Segment(f, args, {}, name, is_inlined=False))
@@ -201,7 +202,7 @@ class _Call:
     def _bind_rule(self) -> None:
         """Let the rule find what is there after the function has run, which may keep something for it."""
         rule = self.function.rule
-        self.rule = None if rule is None else bound(rule, is_rule=True)
+        self.rule = None if rule is None else Bound(rule, self.function.written)
 
     # ---- the rule as it is -----------------------------------------------------------------------
 

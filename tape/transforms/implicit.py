@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below, traced
 from tape.core.node import Handle, plain
@@ -78,7 +78,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     (2.0, 0.25)
     """
     check_callable(f, "root")
-    f = without_draws(bound(f), "root")
+    f = without_draws(Bound(f), "root")
     return _solved(f, x0, args, solver, _default_root, is_fixed_point=False)
 
 
@@ -137,7 +137,7 @@ def fixed_point(
     (0.739085133215, 0.441610791706)
     """
     check_callable(f, "fixed_point")
-    f = without_draws(bound(f), "fixed_point")
+    f = without_draws(Bound(f), "fixed_point")
     is_number = isinstance(tol, (int, float, np.number)) and tol > 0
     if not (tol is None or is_number) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise errors.OptionError(

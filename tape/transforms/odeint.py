@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder, resolve
 from tape.core.nesting import traced
 from tape.core.node import Handle, plain
@@ -108,7 +108,7 @@ def odeint(
     -0.135335
     """
     check_callable(f, "odeint")
-    f = without_draws(bound(f), "odeint")
+    f = without_draws(Bound(f), "odeint")
     options = _options(rtol, atol, method, gradient, max_steps)
     like = Packing(tree.map(plain, y0))
     leaves, _ = tree.flatten(y0)

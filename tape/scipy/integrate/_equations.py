@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.core.node import Handle, plain
@@ -99,13 +99,13 @@ def solve_ivp(
     -0.05
     """
     check_callable(fun, "solve_ivp")
-    fun = bound(fun)
+    fun = Bound(fun)
     args = () if args is None else tuple(args)
     t0, tf = (operand(t) for t in t_span)
     y0 = operand(y0)
     t_eval = None if t_eval is None else operand(t_eval)
     functions = [] if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
-    functions = [bound(event) for event in functions]
+    functions = [Bound(event) for event in functions]
     found: Any = None
 
     def run(t0: Any, tf: Any, y0: Any, t_eval: Any, *args: Any) -> Any:
@@ -242,7 +242,7 @@ def odeint(
     -0.135335
     """
     check_callable(func, "odeint")
-    func = bound(func)
+    func = Bound(func)
     args = args if isinstance(args, tuple) else (args,)
     y0, t = operand(y0), operand(t)
     y0 = ops.reshape(y0, (1,)) if not y0.ndim else y0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tape import errors
+from tape.core.closures import Bound
 from tape.core.node import Handle
 from tape.scipy.integrate._quadrature import quad
 from tape.transforms._record import check_callable
@@ -144,6 +145,7 @@ def nquad(
     if opts is not None and not isinstance(opts, dict):
         raise errors.OptionError("nquad: opts must be one dict of arguments of quad, for all variables")
     args = args if isinstance(args, tuple) else (args,)
+    func, ranges = Bound(func), [Bound(limits) if callable(limits) else limits for limits in ranges]
     inner: list[Any] = []
 
     def over(depth: int, outer: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.interpreters.batching import one_by_one
@@ -194,7 +194,7 @@ class _Integral:
         points: Any,
         limit: int,
     ) -> None:
-        self.what, self.f, self.points, self.limit = what, bound(f), points, limit
+        self.what, self.f, self.points, self.limit = what, Bound(f), points, limit
         self.name = f"{what}({name_of(f)})"
         self._compute = compute
         limits = [operand(end) for end in (a, b)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, ops
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder, resolve
 from tape.core.interpreter import OPEN
 from tape.core.nesting import batch_below
@@ -196,7 +196,7 @@ def settled(value: Any) -> Any:
 def checked_function(f: Any, what: str) -> Callable[..., Any]:
     """Return the caller's function, which may not draw random numbers."""
     check_callable(f, what)
-    return without_draws(bound(f), what)
+    return without_draws(Bound(f), what)
 
 
 def is_regular(matrix: np.ndarray) -> bool:

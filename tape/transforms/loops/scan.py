@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.closures import bound
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.node import plain
 from tape.core.streams import Aside
@@ -102,7 +102,7 @@ def scan(
     """
     check_callable(f, "scan")
     if checkpoint is not None:
-        f = bound(f)
+        f = Bound(f)
 
     def run(f: Callable[..., Any], init: Any, _: Any) -> tuple[Any, Any]:
         loop = Scan(f, init, xs, length, reverse)
