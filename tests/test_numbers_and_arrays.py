@@ -128,3 +128,19 @@ def test_a_name_that_a_result_is_bound_to_keeps_it(name):
     for _ in range(2):
         np.testing.assert_allclose(compiled(s), (half, whole), rtol=1e-7)
     np.testing.assert_allclose(tape.jvp(halved, (s,), (1.0,))[0], (half, whole), rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "name", ["asarray", "array", "asanyarray", "ascontiguousarray", "require", "asarray_chkfinite"]
+)
+def test_a_number_that_is_converted_is_an_array_for_all_its_names(name):
+    def f(x):
+        first = getattr(tape.numpy, name)(x[0])
+        other = first
+        other *= 3
+        return np.sum(first) * x[1]
+
+    x = np.array([2.0, 3.0])
+    assert f(x) == 18.0
+    for derive in (tape.grad, lambda f: tape.compile(tape.grad(f))):
+        np.testing.assert_array_equal(derive(f)(x), [9.0, 6.0])

@@ -89,13 +89,12 @@ class Bound:
         self._is_in_program = recorder() is not None
         self._reach = _Reach(f)
         self._arrays = {key: _kept(array) for key, array in self._reach.arrays.items()}
-        self._latest: tuple[Any, Callable[..., Any]] = (
-            (),
-            f,
-        )  # what had changed, and the copy of the function
+        self._latest: tuple[Any, Callable[..., Any]] = (), f  # what had changed, and the copy for that
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._f, name)
+        if name == "_f":  # of one that is just being made
+            raise AttributeError(name)
+        return getattr(self._f, name)  # which solvers of SciPy read: `event.terminal`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""

@@ -15,6 +15,7 @@ from tape.core.node import Handle
 from tape.core.operands import as_operand
 from tape.errors import ConversionError, OptionError, ShapeError, describe
 from tape.inplace.aliases import layout_matters, memory_of
+from tape.ops.structure.layout import of_kind
 
 Shape = tuple[int, ...]
 
@@ -214,7 +215,13 @@ def array(
     if 0 < ndmax < converted.ndim:
         raise ShapeError(f"array: {describe(converted)} has more axes than ndmax={ndmax}. Leave out ndmax")
     missing = ndmin - converted.ndim
-    return ops.reshape(converted, (1,) * missing + converted.shape) if missing > 0 else converted
+    if missing > 0:
+        return ops.reshape(converted, (1,) * missing + converted.shape)
+    return of_kind(converted, _ARRAY)
+
+
+_ARRAY = np.zeros(())
+"""Numbers become arrays without axes, which writes in place change for all names."""
 
 
 def _asarray(
