@@ -488,6 +488,67 @@ def test_functions_of_many_kinds_find_globals_as_they_were(name):
     np.testing.assert_allclose(tape.grad(loss)(X), np.full(3, 5.0))
 
 
+def test_variables_that_are_assigned_to_by_code_out_of_sight():
+    last = 1.0
+
+    class Store:
+        def keep(self, value):
+            nonlocal last
+            last = value
+
+    store = Store()
+
+    def f(x):
+        store.keep(3.0)
+        return last * x * factor
+
+    factor = 2.0
+
+    def loss(x):
+        nonlocal factor
+        y = tape.checkpoint(f)(x)
+        factor = 100.0  # so that the function is copied
+        return np.sum(y)
+
+    np.testing.assert_array_equal(tape.grad(loss)(X), np.full(3, 6.0))
+
+
+def test_objects_that_can_be_called_stay_what_they_are():
+    class Model:
+        scale = 1.0
+
+        def __call__(self, x):
+            return self.scaled(x)
+
+        def scaled(self, x):
+            return self.scale * x
+
+    model, factor = Model(), 2.0
+
+    def loss(x):
+        nonlocal factor
+        y = tape.checkpoint(lambda x: model.scaled(x) * model(x) * factor)(x)
+        factor = 100.0
+        return np.sum(y)
+
+    np.testing.assert_allclose(tape.grad(loss)(X), 4 * X)
+
+
+def test_arrays_of_other_classes_are_an_error():
+    class Table(np.ndarray):
+        pass
+
+    table = np.ones(3).view(Table)
+
+    def loss(x):
+        y = tape.checkpoint(lambda x: x * table.sum())(x)
+        table[:] = 2
+        return np.sum(y)
+
+    with pytest.raises(errors.InPlaceError, match="closes over it"):
+        tape.grad(loss)(X)
+
+
 def test_memory_of_an_array_that_many_calls_close_over():
     table = np.ones(8000)
 

@@ -80,13 +80,16 @@ class Bound:
     ([3.0, 3.0], [2.0, 3.0])
     """
 
-    __slots__ = ("_arrays", "_f", "_has_run", "_is_in_program", "_latest", "_reach", "_written")
+    __slots__ = ("_arrays", "_call", "_f", "_has_run", "_is_in_program", "_latest", "_reach", "_written")
 
     def __init__(self, f: Callable[..., Any], written: dict[int, np.ndarray] | None = None) -> None:
         self._f = f
+        if not isinstance(f, _KNOWN) and _is_users_object(type(f)):
+            f = MethodType(type(f).__call__, f)
         self._written = written
         self._has_run = written is not None
         self._is_in_program = recorder() is not None
+        self._call = f
         self._reach = _Reach(f)
         self._arrays = {key: _kept(array) for key, array in self._reach.arrays.items()}
         self._latest: tuple[Any, Callable[..., Any]] = (), f  # what had changed, and the copy for that
@@ -99,9 +102,10 @@ class Bound:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         if self._written is None and not _is_again.get():
-            found = self._f(*args, **kwargs)
+            found = self._call(*args, **kwargs)
             if not self._has_run:
                 self._has_run = True
+                self._reach.leave_changed()
                 if self._arrays:
                     self._leave_alone([kept.array for kept in self._arrays.values() if kept.is_changed()])
             return found
@@ -128,7 +132,7 @@ class Bound:
         """Return the arrays that were written into, by id."""
         if _is_replaying.get():
             self._arrays = {key: _kept(kept.array) for key, kept in self._arrays.items()}
-            self._latest = (), self._f
+            self._latest = (), self._call
         if self._is_in_program and recorder() is None:
             return {}  # a program calls it, and reads arrays as they are
         if self._written:
@@ -137,10 +141,11 @@ class Bound:
         if not changed:
             return changed
         arrays = [kept.array for kept in changed.values()]
-        overlapping = [one for one, other in combinations(arrays, 2) if np.may_share_memory(one, other)]
-        if self._is_in_program or overlapping:
+        lost = [one for one, other in combinations(arrays, 2) if np.may_share_memory(one, other)]
+        lost += arrays if self._is_in_program else [one for one in arrays if type(one) is not np.ndarray]
+        if lost:
             raise errors.InPlaceError(
-                f"a plain array, {errors.describe((overlapping or arrays)[0])}, was written into after a "
+                f"a plain array, {errors.describe(lost[0])}, was written into after a "
                 "function that closes over it had been recorded, whose derivative runs it again. Make a new "
                 "array in each step, or pass it as an argument"
             )
@@ -149,12 +154,12 @@ class Bound:
     def _as_it_was(self, arrays: dict[int, Kept]) -> Callable[..., Any]:
         """Return the function, or a copy that finds what has changed since as it was."""
         if not arrays and not self._reach.is_changed():
-            return self._f
+            return self._call
         names = self._reach.changed()
         key = (*names, *arrays)
         if self._latest[0] != key:
             restored = {key: kept.value().copy() for key, kept in arrays.items()}  # it may write into them
-            self._latest = key, _Copies(self._reach, names, restored).mapped(self._f)
+            self._latest = key, _Copies(self._reach, names, restored).mapped(self._call)
         return self._latest[1]
 
 
@@ -257,9 +262,7 @@ class _Reach:
         self._seen: dict[int, Any] = {}
         self.assigned: set[Any] = set()
         self.visit(f)
-        for key in self.assigned:
-            for names in (self.cells, self.globals, self.vars):
-                names.pop(key, None)
+        self._drop_assigned()
 
     def visit(self, value: Any) -> Any:
         """Look for functions and arrays in a value; return it."""
@@ -267,7 +270,7 @@ class _Reach:
         if kind is FunctionType:
             if id(value) not in self.functions:
                 self._visit_function(value)
-        elif kind is np.ndarray:
+        elif isinstance(value, np.ndarray):
             if not value.dtype.hasobject:
                 self.arrays[id(value)] = value
         elif _is_made_of_parts(kind) and id(value) not in self._seen:
@@ -305,6 +308,17 @@ class _Reach:
         else:
             self.visit(value)
 
+    def leave_changed(self) -> None:
+        """Do not note what the function has bound anew when it ran, by code that is not reached."""
+        if self.is_changed():
+            self.assigned |= self.changed().keys()
+            self._drop_assigned()
+
+    def _drop_assigned(self) -> None:
+        for key in self.assigned:
+            for names in (self.cells, self.globals, self.vars):
+                names.pop(key, None)
+
     def is_changed(self) -> bool:
         """Return whether a variable or global is bound to something else now."""
         for cell, value in self.cells.values():
@@ -341,14 +355,20 @@ def _is_made_of_parts(kind: type) -> bool:
 
 
 def _has_parts(kind: type) -> bool:
-    if kind is MethodType or kind is partial or kind is tuple or hasattr(kind, "with_functions"):
-        return True
+    return kind in (MethodType, partial, tuple) or hasattr(kind, "with_functions")
+
+
+_KNOWN = (FunctionType, MethodType, partial, type)
+
+
+def _is_users_object(kind: type) -> bool:
+    """Whether objects of a class can be called, by a method that the user has written."""
     call = getattr(kind, "__call__", None)  # noqa: B004
     return type(call) is FunctionType and _names(call.__code__).is_users
 
 
 def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a method, partial, transform, tuple or callable object of other functions and arrays."""
+    """Return a method, partial, transform or tuple of other functions and arrays."""
     kind = type(value)
     if kind is MethodType:
         function = change(value.__func__)
@@ -364,10 +384,7 @@ def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
         if is_same and all(keywords[name] is part for name, part in value.keywords.items()):
             return value
         return partial(function, *args, **keywords)
-    if hasattr(kind, "with_functions"):
-        return value.with_functions(change)
-    function = change(kind.__call__)
-    return value if function is kind.__call__ else MethodType(function, value)
+    return value.with_functions(change)
 
 
 # ---- copies ------------------------------------------------------------------------------------------
