@@ -283,6 +283,17 @@ INSTRUCTIONS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.checkpoint(lambda v: np.sin(v) * {vector})({vector})"),
         ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint(lambda v: np.sin(v) * {vector})(v) ** 2))({vector})"),
         ("vector", "tape.grad(lambda v: tape.checkpoint(lambda v: {loss})(v) ** 2)({vector})"),
+        (
+            "vector",
+            "tape.grad(lambda v: np.sum(sum([tape.checkpoint(lambda u: np.sin(u * k))(v)"
+            " for k in (1.0, {c}, {number} * 1.0)])))({vector})",
+        ),
+        ("vector", "tape.grad(lambda v: sum([np.sum(tape.checkpoint(lambda u: u * w)(v)) for w in {matrix}]))({vector})"),
+        (
+            "number",
+            "tape.grad(lambda a: sum([tape.root(lambda x: x ** 3 + x - np.sin(a * k), 0.5)"
+            " for k in (1.0, 2.0)]))({number} * 1.0)",
+        ),
         ("matrix", "tape.hessian(lambda v: tape.checkpoint(lambda v: np.prod(np.sin(v)))(v))({vector})"),
         ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint_loop(lambda s, _: s * v + {c}, v, 4, 2)))({vector})"),
         ("number", "tape.checkpoint_loop(lambda s, k: np.sin(s) * {number} + k, {number} * 1.0, 3, 2)"),
