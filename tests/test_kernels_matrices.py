@@ -206,3 +206,19 @@ def test_flat_products_are_shared_among_threads_and_have_the_same_bits():
         found.append(program(a, b))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_small_matrices_with_elements_that_are_not_finite_are_left_to_lapack(special, n):
+    """Wherever that is, and whatever comes behind it."""
+    matrices = np.random.default_rng(0).normal(size=(n * n + 64, n, n)) + 3 * np.eye(n)
+    for place in range(n * n):
+        matrices[place].flat[place] = special
+    matrices[0] = np.diag(np.diag(matrices[0]))
+    right = np.zeros((n, 2))
+    for f in (np.linalg.inv, np.linalg.det, lambda a: np.linalg.solve(a, right)):
+        compiled = tape.compile(f)
+        with np.errstate(all="ignore"):
+            compiled(matrices)
+            np.testing.assert_allclose(compiled(matrices), f(matrices), rtol=1e-9, atol=1e-12)

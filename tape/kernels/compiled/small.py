@@ -70,7 +70,7 @@ def _find_largest(rows, width, buffer, largest):  # type: ignore[no-untyped-def]
             lane = _lane(buffer, i * width + j)
             for k in range(LANES):
                 size = abs(lane[k])
-                most[k] = most[k] if size <= most[k] else size
+                most[k] = size if size > most[k] or size != size else most[k]
 
 
 @inner
