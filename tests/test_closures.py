@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core.closures import Bound, again
+from tape.core.closures import Bound, rerun
 from tape.scipy import integrate, optimize
 from tests.tiers import grid
 
@@ -470,6 +470,8 @@ CHANGED = {
     "mutually recursive": "def f(x, n=2): return g(x, n) if n else c * x\ndef g(x, n): return f(x, n - 1)",
     "a generator": "def rows(x):\n    for _ in range(2): yield c * x / 2\nf = lambda x: sum(rows(x))",
     "comprehension": "f = lambda x: sum([c * x / 2 for _ in range(2)])",
+    "class body": "def f(x):\n    class P:\n        v: float = c\n    return P().v * x",
+    "evaluated": "def f(x): return eval('c') * x * (c / c)",
     "import inside": "def f(x):\n    from math import pi\n    return c * x * (pi / pi)",
 }
 
@@ -549,6 +551,136 @@ def test_arrays_of_other_classes_are_an_error():
         tape.grad(loss)(X)
 
 
+class Model:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def read(self):
+        return float(self.factor[0])
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("first", [0.0, -1.0])
+def test_scratch_arrays_that_objects_know_by_other_names(first, is_nested):
+    """The first write may change nothing."""
+    scratch = np.full(1, first)
+    model = Model(scratch)
+
+    def slope(t, y, k):
+        scratch[0] = t
+        return -k * y * model.read()
+
+    def solved(k):
+        return integrate.solve_ivp(slope, (0.0, 1.0), np.ones(1), args=(k,), rtol=1e-9, atol=1e-10).y[0, -1]
+
+    f = tape.checkpoint(solved) if is_nested else solved
+    assert tape.grad(f)(0.5) == pytest.approx(-0.5 * np.exp(-0.25), rel=1e-6)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_variables_that_objects_assign_to_later(is_nested):
+    phase = 0
+
+    class Clock:
+        def tick(self, t):
+            nonlocal phase
+            phase = int(t > 0.5)
+
+    clock = Clock()
+
+    def slope(t, y, k):
+        clock.tick(t)
+        return -k * y * (3.0 if phase else 1.0)
+
+    def solved(k):
+        return integrate.solve_ivp(slope, (0.0, 1.0), np.ones(1), args=(k,), rtol=1e-9, atol=1e-10).y[0, -1]
+
+    f = tape.checkpoint(solved) if is_nested else solved
+    assert tape.grad(f)(0.5) == pytest.approx(-2 * np.exp(-1.0), rel=1e-5)
+
+
+def test_a_large_log_that_a_function_keeps():
+    log, count = np.zeros((9000, 4)), 0
+
+    def slope(t, y, k):
+        nonlocal count
+        log[count % 9000, 1] = t
+        count += 1
+        return -k * y
+
+    solved = lambda k: integrate.solve_ivp(slope, (0.0, 30.0), np.ones(1), args=(k,)).y[0, -1]  # noqa: E731
+    assert np.isfinite(tape.grad(solved)(0.5))
+
+
+def test_columns_of_an_array_are_restored_apart():
+    table = np.zeros((5, 2))
+    first, second = table[:, 0], table[:, 1]
+
+    def loss(x):
+        total = 0.0
+        for k in range(2):
+            table[:] = k + 1
+            total = total + tape.checkpoint(lambda x: np.sum(x**2 * first * second))(x)
+        return total
+
+    np.testing.assert_array_equal(tape.grad(loss)(np.ones(5)), np.full(5, 10.0))
+
+
+def test_an_array_that_a_function_only_writes_into_when_it_runs_again():
+    scale, is_first = np.full(1, 2.0), True
+
+    def f(x):
+        if not is_first:
+            scale[0] = 100.0
+        return x * scale[0]
+
+    def loss(x):
+        nonlocal is_first
+        y = tape.checkpoint(f)(x)
+        scale[0] = 3.0
+        is_first = None
+        return np.sum(y)
+
+    np.testing.assert_array_equal(tape.grad(loss)(X), np.full(3, 2.0))
+
+
+def test_globals_that_a_copy_assigns_to():
+    namespace = {"factor": 2.0, "calls": 0}
+    exec("def f(x):\n    global calls\n    calls += 1\n    return factor * x**2", namespace)
+    trace = tape.Trace()
+    y = np.sum(tape.checkpoint(namespace["f"])(trace.param(X)))
+    namespace["factor"] = 5.0
+    for _ in range(3):
+        np.testing.assert_allclose(trace.backward_param_grads(y), [4 * X])
+    assert namespace["calls"] == 4
+
+
+def test_objects_with_methods_of_any_name():
+    class Odd(type):
+        def __getattr__(cls, name):
+            return None
+
+    class Config(metaclass=Odd):
+        def with_functions(self, change):
+            raise RuntimeError
+
+    config = Config()
+    f = tape.checkpoint(lambda x: np.sum(x**2) if config and Config else 0.0)
+    np.testing.assert_allclose(tape.grad(f)(X), 2 * X)
+
+
+def test_a_global_that_was_none_and_is_gone():
+    namespace = {"scale": None}
+    exec("def f(x): return x * 2 if scale is None else x", namespace)
+
+    def loss(x):
+        y = tape.checkpoint(namespace["f"])(x)
+        del namespace["scale"]
+        return np.sum(y)
+
+    np.testing.assert_array_equal(tape.grad(loss)(X), np.full(3, 2.0))
+
+
 def test_memory_of_an_array_that_many_calls_close_over():
     table = np.ones(8000)
 
@@ -568,4 +700,4 @@ def test_memory_of_an_array_that_many_calls_close_over():
 def test_generators_and_iterators_are_shared():
     counter = itertools.count()
     f = Bound(lambda: next(counter))
-    assert [f(), again(f), next(counter)] == [0, 1, 2]
+    assert [f(), rerun(f), next(counter)] == [0, 1, 2]

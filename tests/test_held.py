@@ -350,14 +350,37 @@ def test_a_leaf_that_was_updated_is_an_error_until_it_is_replayed(kind, shape, s
     w, tr = np.full(shape, 0.5), tape.Trace()
     x = tr.param(np.ones(shape))
     v = tr.param(w, name="w") if kind == "param" else tr.input(w, name="w")
-    y, z = np.sum(x * v), np.sum(x * v**3)
+    y, z = np.sum(x * v), np.sum(x * x * v)
     tr.backward_param_grads(y, unreached="zero")
     w -= 0.1
     with pytest.raises(errors.InPlaceError, match=r"leaf 'w'.*replay"):
         SWEEPS[sweep](tr, y, z)
     tr.replay()
     SWEEPS[sweep](tr, y, z)
-    np.testing.assert_allclose(tr.backward_param_grads(z)[0], w**3)
+    np.testing.assert_allclose(tr.backward_param_grads(z)[0], 2 * w)
+
+
+def test_a_leaf_may_be_updated_that_a_sweep_does_not_read():
+    a, b, tr = np.ones(3), np.ones(3), tape.Trace()
+    p, q = tr.param(a), tr.param(b)
+    y, z, w = np.sum(p * p), np.sum(q * q), np.sum(2 * q) + np.sum(p + q)
+    b -= 0.1
+    np.testing.assert_array_equal(
+        tr.backward_param_grads(y, unreached="zero"), [np.full(3, 2.0), np.zeros(3)]
+    )
+    np.testing.assert_array_equal(tr.backward_param_grads(w), [np.ones(3), np.full(3, 3.0)])
+    tr.compile(np.sum(p * q * q))  # reads them in each call
+    with pytest.raises(errors.InPlaceError, match="leaf"):
+        tr.backward_param_grads(z, unreached="zero")
+
+
+def test_one_element_of_a_short_leaf():
+    a, tr = np.arange(1.0, 6.0), tape.Trace()
+    p = tr.param(a)
+    y = np.sum(p**3)
+    a[1] = 9
+    with pytest.raises(errors.InPlaceError, match="leaf"):
+        tr.backward_param_grads(y)
 
 
 def test_the_array_that_a_leaf_was_may_be_written_into_once_another_is_replayed():

@@ -1,19 +1,20 @@
-"""What functions close over, as it was: derivatives run them again, and must find what they found at first.
+"""What functions close over, as it was: derivatives run them again, and must find what was there at the call.
 
 Python binds late. A function reads the variables around it, and globals, when it runs; a loop that calls
 ``root(lambda x: x**3 - c, 1.0)`` has bound ``c`` anew, and filled its arrays anew, when a sweep comes back
-to the first equation. A `Bound` function notes what there is; when it runs again (`again`) and something has
-changed, the functions that depend on this are copied, with variables of their own.
+to the first equation. A `Bound` function notes what there is when it is made, which is at the call. When it
+runs again (`rerun`) and something has changed, the functions that depend on this are copied, with variables
+of their own. What it changes itself when it runs is left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dis import get_instructions
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -25,8 +26,9 @@ from tape.core.dispatch import recorder
 from tape.core.held import Kept
 from tape.core.node import Handle
 
-_MOST_KNOWN, _MOST_ITEMS = 4096, 64
-_is_again: ContextVar[bool] = ContextVar("is_again", default=False)
+_MOST_KNOWN, _MOST_ITEMS, _MOST_WORK = 4096, 64, 10_000
+_times = count(1)
+_rerun_since: ContextVar[int] = ContextVar("rerun_since", default=0)
 _is_replaying: ContextVar[bool] = ContextVar("is_replaying", default=False)
 
 
@@ -40,59 +42,60 @@ def replaying() -> Iterator[None]:
         _is_replaying.reset(token)
 
 
-def again(f: Callable[..., Any], *args: Any) -> Any:
-    """Call a function in which those that are bound run again."""
-    token = _is_again.set(True)
+def rerun(f: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in which those run again that have been bound before."""
+    token = _rerun_since.set(next(_times))
     try:
         return f(*args)
     finally:
-        _is_again.reset(token)
+        _rerun_since.reset(token)
 
 
 class Bound:
     """A function that finds by its names, when it runs again, what was there when it was bound.
 
     Names are those of variables around it, globals and defaults, in the function itself and in those of the
-    user that it reaches by such names. Arrays that they are bound to have the elements they had. Variables
-    that one of the functions assigns to are as they are then; so are attributes, items of lists and dicts,
+    user that it reaches by such names, by partials, and by tuples of up to 64 items. Arrays that they are
+    bound to have the elements they had. Read as they are when it runs again are variables and arrays that the
+    functions change themselves; attributes, and what methods reached by them read; items of lists and dicts;
     and what compiled functions close over.
 
     Parameters
     ----------
     f : callable
         A function, method, partial, transform, or object that can be called.
-    written : dict, optional
-        If the function is a rule, which sweeps alone call: the arrays that it writes into, by id. They are
-        found when it runs, and left alone.
+    written : mapping, optional
+        If the function is a rule, which sweeps alone call: arrays that are left alone, by id. Those that it
+        writes into are added whenever it has run.
 
     Raises
     ------
     InPlaceError
-        When it runs again, if a large array was written into since, or any array while a program is recorded.
+        When it runs again, if an array was written into since that is large, or shares memory with another
+        one, or is of another class; and any array while a program is recorded.
 
     Examples
     --------
-    >>> from tape.core.closures import Bound, again
+    >>> from tape.core.closures import Bound, rerun
     >>> functions = []
     >>> for scale in (2.0, 3.0):
     ...     functions.append(Bound(lambda x: scale * x))
-    >>> [f(1.0) for f in functions], [again(f, 1.0) for f in functions]
+    >>> [f(1.0) for f in functions], [rerun(f, 1.0) for f in functions]
     ([3.0, 3.0], [2.0, 3.0])
     """
 
-    __slots__ = ("_arrays", "_call", "_f", "_has_run", "_is_in_program", "_latest", "_reach", "_written")
+    __slots__ = ("_arrays", "_call", "_f", "_is_in_program", "_latest", "_reach", "_since", "_written")
 
-    def __init__(self, f: Callable[..., Any], written: dict[int, np.ndarray] | None = None) -> None:
-        self._f = f
-        if not isinstance(f, _KNOWN) and _is_users_object(type(f)):
-            f = MethodType(type(f).__call__, f)
+    def __init__(self, f: Callable[..., Any], written: MutableMapping[int, np.ndarray] | None = None) -> None:
+        self._f = self._call = f
+        if not isinstance(f, _OF_PYTHON) and _is_users_object(type(f)):
+            self._call = MethodType(type(f).__call__, f)
         self._written = written
-        self._has_run = written is not None
+        self._since = next(_times)
         self._is_in_program = recorder() is not None
-        self._call = f
-        self._reach = _Reach(f)
+        self._reach = _Reach(self._call)
         self._arrays = {key: _kept(array) for key, array in self._reach.arrays.items()}
-        self._latest: tuple[Any, Callable[..., Any]] = (), f  # what had changed, and the copy for that
+        self._latest: tuple[Any, _Copies | None] = (), None  # what had changed, and the copies for that
 
     def __getattr__(self, name: str) -> Any:
         if name == "_f":  # of one that is just being made
@@ -101,66 +104,83 @@ class Bound:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        if self._written is None and not _is_again.get():
+        copies = None
+        if self._written is not None or _rerun_since.get() > self._since:
+            copies = self._copies_of_changed()
+        if copies is None:
             found = self._call(*args, **kwargs)
-            if not self._has_run:
-                self._has_run = True
-                self._reach.leave_changed()
-                if self._arrays:
-                    self._leave_alone([kept.array for kept in self._arrays.values() if kept.is_changed()])
+            self._leave_its_own()
             return found
-        changed = self._changed_arrays() if self._arrays else {}
-        found = self._as_it_was(changed)(*args, **kwargs)
-        if self._written is not None and self._arrays:
-            self._note_written(changed)
+        found = copies.mapped(self._call)(*args, **kwargs)
+        copies.finish()
         return found
 
-    def _leave_alone(self, arrays: Iterable[np.ndarray]) -> None:
-        """Let arrays be as they are from now on, and views of them."""
+    # ---- what it changes itself ------------------------------------------------------------------
+
+    def _leave_its_own(self) -> None:
+        """Note no longer what the function has bound anew or written into just now."""
+        if self._reach.is_changed():
+            self._reach.forget_changed()
+        if self._arrays and (not self._is_in_program or recorder() is not None):
+            self._leave([kept.array for kept in self._arrays.values() if kept.is_changed()])
+
+    def _leave(self, arrays: Iterable[np.ndarray]) -> None:
+        """Restore these arrays no longer, nor those that share memory with them."""
         for array in arrays:
+            if self._written is not None:
+                self._written[id(array)] = array
             for key, kept in [*self._arrays.items()]:
-                if np.may_share_memory(kept.array, array):
+                if _share_memory(kept.array, array):
                     del self._arrays[key]
 
-    def _note_written(self, changed: dict[int, Kept]) -> None:
-        """Note the arrays that a rule has written into just now."""
-        now = [kept.array for key, kept in self._arrays.items() if key not in changed and kept.is_changed()]
-        self._written.update({id(array): array for array in now})  # type: ignore[union-attr]
-        self._leave_alone(now)
+    # ---- what others have changed ----------------------------------------------------------------
+
+    def _copies_of_changed(self) -> _Copies | None:
+        """Return copies of the functions that find what was there; None if nothing has changed."""
+        if _is_replaying.get():
+            self._arrays = {key: _kept(kept.array) for key, kept in self._arrays.items()}
+            self._latest = (), None
+        arrays = self._changed_arrays() if self._arrays else {}
+        if not arrays and not self._reach.is_changed():
+            return None
+        names = self._reach.changed()
+        what = (*names, *arrays)
+        copies = self._latest[1] if self._latest[0] == what else None
+        if copies is None:
+            copies = _Copies(self._reach, names, arrays)
+            self._latest = (what, copies) if copies.is_lasting else ((), None)
+        return copies
 
     def _changed_arrays(self) -> dict[int, Kept]:
         """Return the arrays that were written into, by id."""
-        if _is_replaying.get():
-            self._arrays = {key: _kept(kept.array) for key, kept in self._arrays.items()}
-            self._latest = (), self._call
         if self._is_in_program and recorder() is None:
             return {}  # a program calls it, and reads arrays as they are
         if self._written:
-            self._leave_alone(self._written.values())
+            self._leave([*self._written.values()])
         changed = {key: kept for key, kept in self._arrays.items() if kept.is_changed()}
-        if not changed:
-            return changed
         arrays = [kept.array for kept in changed.values()]
-        lost = [one for one, other in combinations(arrays, 2) if np.may_share_memory(one, other)]
-        lost += arrays if self._is_in_program else [one for one in arrays if type(one) is not np.ndarray]
-        if lost:
-            raise errors.InPlaceError(
-                f"a plain array, {errors.describe(lost[0])}, was written into after a "
-                "function that closes over it had been recorded, whose derivative runs it again. Make a new "
-                "array in each step, or pass it as an argument"
-            )
+        refused = arrays if self._is_in_program else [one for one in arrays if type(one) is not np.ndarray]
+        refused += [one for one, other in combinations(arrays, 2) if _share_memory(one, other)]
+        if refused:
+            raise _written_into(refused[0])
         return changed
 
-    def _as_it_was(self, arrays: dict[int, Kept]) -> Callable[..., Any]:
-        """Return the function, or a copy that finds what has changed since as it was."""
-        if not arrays and not self._reach.is_changed():
-            return self._call
-        names = self._reach.changed()
-        key = (*names, *arrays)
-        if self._latest[0] != key:
-            restored = {key: kept.value().copy() for key, kept in arrays.items()}  # it may write into them
-            self._latest = key, _Copies(self._reach, names, restored).mapped(self._call)
-        return self._latest[1]
+
+def _written_into(array: np.ndarray) -> errors.InPlaceError:
+    return errors.InPlaceError(
+        f"a plain array, {errors.describe(array)}, was written into after a function that closes over it had "
+        "been recorded, whose derivative runs it again. Make a new array in each step, or pass it as an "
+        "argument"
+    )
+
+
+def _share_memory(one: np.ndarray, other: np.ndarray) -> bool:
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
 
 
 _by_array: WeakValueDictionary[int, Kept] = WeakValueDictionary()
@@ -180,21 +200,22 @@ def _kept(array: np.ndarray) -> Kept:
 class _Names(NamedTuple):
     """The names in a code object and those inside of it."""
 
-    globals: frozenset[str]  # that are read, in code of the user
-    assigned: frozenset[str]  # variables around it
+    globals: frozenset[str]  # that code of the user reads
+    assigned: frozenset[str]  # free variables that it assigns to
     assigned_globals: frozenset[str]
     is_users: bool
+    needs_all: bool  # whether it looks names up in the globals itself, or runs the body of a class
 
 
-_known: dict[int, tuple[CodeType, _Names]] = {}  # by id, as to hash code takes long
+_names_by_id: dict[int, tuple[CodeType, _Names]] = {}  # as to hash code takes long
 
 
 def _names(code: CodeType) -> _Names:
-    known = _known.get(id(code))
+    known = _names_by_id.get(id(code))
     if known is None:
-        if len(_known) > _MOST_KNOWN:
-            _known.clear()
-        known = _known[id(code)] = code, _names_in(code)
+        if len(_names_by_id) > _MOST_KNOWN:
+            _names_by_id.clear()
+        known = _names_by_id[id(code)] = code, _names_in(code)
     return known[1]
 
 
@@ -202,9 +223,11 @@ def _names_in(code: CodeType) -> _Names:
     read: set[str] = set()
     assigned: set[str] = set()
     assigned_globals: set[str] = set()
+    needs_all = False
     for one in get_instructions(code):
         if one.opname.startswith("LOAD") and ("GLOBAL" in one.opname or "NAME" in one.opname):
             read.add(one.argval)
+            needs_all = needs_all or "GLOBAL" not in one.opname or one.argval in _LOOKING
         elif one.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             assigned_globals.add(one.argval)
         elif one.opname in ("STORE_DEREF", "DELETE_DEREF"):
@@ -215,15 +238,18 @@ def _names_in(code: CodeType) -> _Names:
             read |= inner.globals
             assigned |= inner.assigned
             assigned_globals |= inner.assigned_globals
+            needs_all = needs_all or inner.needs_all
     is_users = not (errors.is_foreign(code.co_filename) or errors.is_installed(code.co_filename))
     return _Names(
         frozenset(read if is_users else ()),
         frozenset(assigned.intersection(code.co_freevars)),
         frozenset(assigned_globals),
         is_users,
+        needs_all,
     )
 
 
+_LOOKING = frozenset(["eval", "exec", "globals"])
 _EMPTY: Any = object()
 
 
@@ -231,6 +257,15 @@ def _content(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
+        return _EMPTY
+
+
+def _global(space: dict[str, Any], name: str) -> Any:
+    if type(space) is dict:
+        return space.get(name, _EMPTY)
+    try:
+        return space[name]  # of a copy, which looks further
+    except KeyError:
         return _EMPTY
 
 
@@ -246,7 +281,7 @@ class _Reach:
     globals : dict
         The dictionaries of globals, with what a name is bound to, by the id of the dictionary and the name.
     vars : dict
-        Of these the Vars, which are written to in place: as they are now, by the same keys.
+        The Vars among the values of both, which may be written to in place, with what they were.
     arrays : dict
         The plain arrays among all these, defaults, and the items of tuples, by id.
     assigned : set
@@ -273,7 +308,7 @@ class _Reach:
         elif isinstance(value, np.ndarray):
             if not value.dtype.hasobject:
                 self.arrays[id(value)] = value
-        elif _is_made_of_parts(kind) and id(value) not in self._seen:
+        elif kind in _MADE_OF_PARTS and id(value) not in self._seen:
             self._seen[id(value)] = value
             _rebuilt(value, self.visit)
         return value
@@ -293,7 +328,7 @@ class _Reach:
             self._visit_value(value, id(cell))
         space = function.__globals__
         for name in names.globals:
-            value = space.get(name, _EMPTY)
+            value = _global(space, name)
             if value is not _EMPTY:
                 self.globals[id(space), name] = space, value
                 self._visit_value(value, (id(space), name))
@@ -308,11 +343,10 @@ class _Reach:
         else:
             self.visit(value)
 
-    def leave_changed(self) -> None:
-        """Do not note what the function has bound anew when it ran, by code that is not reached."""
-        if self.is_changed():
-            self.assigned |= self.changed().keys()
-            self._drop_assigned()
+    def forget_changed(self) -> None:
+        """Note no longer what is bound to something else now."""
+        self.assigned |= self.changed().keys()
+        self._drop_assigned()
 
     def _drop_assigned(self) -> None:
         for key in self.assigned:
@@ -325,7 +359,7 @@ class _Reach:
             if _content(cell) is not value:
                 return True
         for (_, name), (space, value) in self.globals.items():
-            if space.get(name) is not value:
+            if _global(space, name) is not value:
                 return True
         return any(var.node is not kept.node for var, kept in self.vars.values())
 
@@ -336,29 +370,20 @@ class _Reach:
             if _content(cell) is not value:
                 found[key] = value
         for name, (space, value) in self.globals.items():
-            if space.get(name[1]) is not value:
+            if _global(space, name[1]) is not value:
                 found[name] = value
         found |= {key: None for key, (var, kept) in self.vars.items() if var.node is not kept.node}
         return {key: self.vars[key][1] if key in self.vars else value for key, value in found.items()}
 
 
-_made_of_parts: dict[type, bool] = {}
+_MADE_OF_PARTS: set[type] = {MethodType, partial, tuple}
+_OF_PYTHON = (FunctionType, MethodType, partial, type)
 
 
-def _is_made_of_parts(kind: type) -> bool:
-    known = _made_of_parts.get(kind)
-    if known is None:
-        if len(_made_of_parts) > _MOST_KNOWN:
-            _made_of_parts.clear()
-        known = _made_of_parts[kind] = _has_parts(kind)
-    return known
-
-
-def _has_parts(kind: type) -> bool:
-    return kind in (MethodType, partial, tuple) or hasattr(kind, "with_functions")
-
-
-_KNOWN = (FunctionType, MethodType, partial, type)
+def made_of_functions(kind: type) -> type:
+    """Declare a class whose objects hold functions; ``with_functions(change)`` returns one with others."""
+    _MADE_OF_PARTS.add(kind)
+    return kind
 
 
 def _is_users_object(kind: type) -> bool:
@@ -397,11 +422,17 @@ class _Copies:
     ----------
     reach : _Reach
     values, arrays : dict
-        What has changed, as it was, by the keys of the reach.
+        What has changed: what names were bound to, and arrays held, by the keys of the reach.
+
+    Attributes
+    ----------
+    is_lasting : bool
+        Whether they may be used again: none has a copy of all globals.
     """
 
-    def __init__(self, reach: _Reach, values: dict[Any, Any], arrays: dict[int, np.ndarray]) -> None:
-        self._reach, self._values, self._arrays = reach, values, arrays
+    def __init__(self, reach: _Reach, values: dict[Any, Any], arrays: dict[int, Kept]) -> None:
+        self._reach, self._values, self._kept = reach, values, arrays
+        self._arrays = {key: kept.value().copy() for key, kept in arrays.items()}  # writable
         self._dependent: set[int] = set()
         self._find_dependent()
         self._cells: dict[int, CellType] = {}
@@ -409,6 +440,26 @@ class _Copies:
         self._copies = {key: self._copied(function) for key, function in functions.items()}
         for key, function in functions.items():
             self._fill(function, self._copies[key])
+        self.is_lasting = not any(_names(function.__code__).needs_all for function in functions.values())
+
+    def finish(self) -> None:
+        """Let globals be what copies have assigned to them, after they have run.
+
+        Raises
+        ------
+        InPlaceError
+            If they have written into an array, of which others may have read the original meanwhile.
+        """
+        for key, copied in self._copies.items():
+            own, around = copied.__globals__, self._reach.functions[key].__globals__
+            for name in _names(copied.__code__).assigned_globals if own is not around else ():
+                if name in own and own[name] is not _global(around, name):
+                    around[name] = own[name]
+                    if type(own) is _Space:
+                        del own[name]
+        for key, kept in self._kept.items():
+            if not kept.is_like(self._arrays[key]):
+                raise _written_into(kept.array)
 
     def mapped(self, value: Any) -> Any:
         """Return a value with copies in it, and arrays as they were."""
@@ -417,7 +468,7 @@ class _Copies:
             return self._copies.get(id(value), value)
         if kind is np.ndarray:
             return self._arrays.get(id(value), value)
-        return _rebuilt(value, self.mapped) if _is_made_of_parts(kind) else value
+        return _rebuilt(value, self.mapped) if kind in _MADE_OF_PARTS else value
 
     # ---- which functions -------------------------------------------------------------------------
 
@@ -440,7 +491,7 @@ class _Copies:
     def _own_names(self, function: FunctionType) -> list[str]:
         space = function.__globals__
         names = _names(function.__code__).globals
-        return [name for name in names if self._is_own((id(space), name), space.get(name))]
+        return [name for name in names if self._is_own((id(space), name), _global(space, name))]
 
     def _depends(self, value: Any) -> bool:
         """Whether there is a function in a value that depends on what has changed, or an array that has."""
@@ -449,7 +500,7 @@ class _Copies:
             return id(value) in self._dependent
         if kind is np.ndarray:
             return id(value) in self._arrays
-        if not _is_made_of_parts(kind):
+        if kind not in _MADE_OF_PARTS:
             return False
         is_dependent = False
 
@@ -464,10 +515,11 @@ class _Copies:
     # ---- the copies ------------------------------------------------------------------------------
 
     def _copied(self, function: FunctionType) -> FunctionType:
-        """Return a copy whose variables have no values yet, but those that are the same."""
+        """Return a copy whose own variables are still empty."""
         space: dict[str, Any] = function.__globals__
         if self._own_names(function):
-            space = _Space(space)
+            needs_all = _names(function.__code__).needs_all and type(space) is dict
+            space = dict(space) if needs_all else _Space(space)
         cells = [self._cell(cell) for cell in function.__closure__ or ()]
         copied = FunctionType(function.__code__, space, function.__name__, None, tuple(cells) or None)
         copied.__qualname__, copied.__module__ = function.__qualname__, function.__module__
@@ -485,7 +537,7 @@ class _Copies:
                 own.cell_contents = self.mapped(self._values.get(id(cell), _content(cell)))
         space = function.__globals__
         for name in self._own_names(function):
-            copied.__globals__[name] = self.mapped(self._values.get((id(space), name), space.get(name)))
+            copied.__globals__[name] = self.mapped(self._values.get((id(space), name), _global(space, name)))
         if function.__defaults__:
             copied.__defaults__ = tuple(map(self.mapped, function.__defaults__))
         if function.__kwdefaults__:
@@ -498,6 +550,7 @@ def _defaults(function: FunctionType) -> tuple[Any, ...]:
 
 
 _READ_BY_PYTHON = ("__builtins__", "__name__", "__package__", "__spec__")
+"""Names that Python reads from the dictionary itself, when functions are made and modules imported."""
 
 
 class _Space(dict[str, Any]):

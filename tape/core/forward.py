@@ -12,6 +12,7 @@ import numpy as np
 
 from tape.core.checks import check_root
 from tape.core.closures import replaying
+from tape.core.interpreter import OPEN
 from tape.core.leaves import admit, check_leaf, check_replacement, checked_tangents
 from tape.core.listed import Listed
 from tape.core.node import Handle, Node, snapshot
@@ -96,7 +97,7 @@ class ForwardSweeps(Listed):
         >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
         [20.0, 60.0]
         """
-        self.held.settle()
+        self.held.settle(() if OPEN else self.nodes, roots)
         return push_forward(self.nodes, seeds, roots, where=self)
 
     # ---- values ------------------------------------------------------------------------------

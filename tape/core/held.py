@@ -8,7 +8,7 @@ by an optimiser say, are an error until they are replayed. A program refuses suc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from math import gcd
 from types import FunctionType
@@ -24,6 +24,8 @@ _WHOLE = 1 << 16
 """Arrays of so many bytes are kept whole, of larger ones a sample."""
 _SAMPLED = 128
 """About how many elements of these."""
+_SHORT = 1024
+"""Bytes of leaves that are kept whole."""
 
 
 class Held:
@@ -43,15 +45,13 @@ class Held:
 
     def __init__(self) -> None:
         self._arrays: dict[int, tuple[np.ndarray, bytes, Any, list[Node]]] = {}  # by id: content and type
-        self._leaves: list[tuple[Node, np.ndarray, int, Any, Any]] = []  # with two of its elements
+        self._leaves: list[tuple[Node, np.ndarray, Any]] = []  # with what its array holds
         self._settled: list[tuple[np.ndarray, np.ndarray, list[Node]]] = []  # what stands for which array
 
     def hold_leaf(self, leaf: Node) -> None:
-        """Note two elements of the array that is a leaf: what is updated, is nearly throughout."""
+        """Note the array of a leaf if it is short, or else two elements: an update changes nearly all."""
         array = leaf.value
-        if array.size:
-            middle = array.size * 5 // 8
-            self._leaves.append((leaf, array, middle, array.item(middle), array.item(0)))
+        self._leaves.append((leaf, array, _glance(array)))
 
     def hold(self, array: np.ndarray, node: Node) -> None:
         """Keep what an array is, with which a node was computed.
@@ -73,16 +73,23 @@ class Held:
             _replace(array, _restored(*known), nodes)
             self._arrays[id(array)] = array, content, type, [node]
 
-    def settle(self) -> None:
+    def settle(self, nodes: Sequence[Node] = (), roots: Iterable[int] = ()) -> None:
         """Give nodes what arrays were that have been written into since.
+
+        Parameters
+        ----------
+        nodes : sequence of Node
+            Of the tape, if the arrays of leaves are looked at as well.
+        roots : iterable of int
+            What is swept.
 
         Raises
         ------
         InPlaceError
-            If such an array is large, or a leaf.
+            If such an array is large, or if that of a leaf was written into which the sweep reads.
         """
-        for leaf, array, middle, one, other in self._leaves:
-            if (array.item(middle) != one and one == one) or (array.item(0) != other and other == other):
+        for leaf, array, content in self._leaves if nodes else ():
+            if _glance(array) != content and _is_read(array, nodes, roots):
                 name = f" {leaf.name!r}" if leaf.name else ""
                 raise errors.InPlaceError(
                     f"the array of a leaf{name}, {errors.describe(array)}, was written into after the "
@@ -146,6 +153,10 @@ class Kept:
         """
         return _restored(self.array, self._content, self._type) if self.is_changed() else self.array
 
+    def is_like(self, array: np.ndarray) -> bool:
+        """Return whether an array that is small holds what this one did."""
+        return array.tobytes() == self._content
+
     def is_changed(self) -> bool:
         """Return whether the array has been written into, or has another shape or dtype."""
         return (self.array.shape, self.array.dtype) != self._type or _content(self.array) != self._content
@@ -173,13 +184,43 @@ def _sample(array: np.ndarray) -> bytes:
     """Return some elements of an array, in different rows and columns."""
     if array.flags.c_contiguous:
         return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)].tobytes()
-    return array[_spread(array.shape, _SAMPLED)].tobytes()
+    each = max(2, round(_SAMPLED ** (1 / array.ndim)))
+    return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])].tobytes()
 
 
-def _spread(shape: tuple[int, ...], count: int) -> tuple[slice, ...]:
-    """Return an index of about so many elements, spread over all axes."""
-    each = max(2, round(count ** (1 / len(shape))))
-    return tuple([slice(n // (2 * each), None, max(1, n // each)) for n in shape])
+def _glance(array: np.ndarray) -> Any:
+    """Return the elements of a short array, or two of another one."""
+    if array.nbytes <= _SHORT:
+        return array.tobytes()
+    one, other = array.item(array.size * 5 // 8), array.item(0)
+    return one if one == one else None, other if other == other else None  # NaN is not equal to itself
+
+
+def _is_read(array: np.ndarray, nodes: Sequence[Node], roots: Iterable[int]) -> bool:
+    """Return whether a derivative of some roots reads an array that nodes have among their operands."""
+    needed = set(roots)
+    for id in range(max(needed, default=-1), -1, -1):
+        if id not in needed:
+            continue
+        node = nodes[id]
+        parents, operands = node.inputs[::2], node.inputs[1::2]
+        needed.update([parent for parent in parents if parent is not None])
+        if node.call.pull is not None and any(
+            operand is array and _is_read_by(node, k) for k, operand in enumerate(operands)
+        ):
+            return True
+    return False
+
+
+def _is_read_by(node: Node, position: int) -> bool:
+    """Return whether the rules that a node needs may read an operand."""
+    rules = node.op.vjp  # type: ignore[union-attr]
+    if not isinstance(rules, (list, tuple)):
+        return rules is not None
+    pairs = zip(rules, node.inputs[::2], strict=False)
+    return any(
+        _loads(rule, position + 2) for rule, parent in pairs if rule is not None and parent is not None
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -109,7 +109,7 @@ class Trace(ForwardSweeps, Shown):
         root_id, seed = checks.start_of(self, root, seed)
         if self.taken is not None:
             self.taken.warn("backward", root_id)
-        self.held.settle()
+        self.held.settle(self.nodes, [root_id])
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
@@ -244,7 +244,7 @@ class Trace(ForwardSweeps, Shown):
         >>> [float(gradient) for gradient in tr.pull_back({y.id: np.float64(1), z.id: np.float64(10)})]
         [62.0]
         """
-        self.held.settle()
+        self.held.settle(() if OPEN else self.nodes, seeds)
         if self.is_plain and not OPEN and not self._has_other_leaves:
             known = INTERNAL["swept"](self, seeds, consume=consume)
             if known is not None:

@@ -8,6 +8,7 @@ from types import MethodType
 from typing import Any, Concatenate, NoReturn, ParamSpec
 
 from tape import errors
+from tape.core.closures import made_of_functions
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
@@ -45,6 +46,7 @@ def derived(
     return transform
 
 
+@made_of_functions
 class Derived:
     """A function that a transform derived from another one.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.closures import again
+from tape.core.closures import rerun
 from tape.core.dispatch import recorder, resolve
 from tape.core.held import Kept
 from tape.core.interpreter import OPEN
@@ -199,7 +199,7 @@ class Segment:
     ) -> None:
         self.f = f
         self.name = name
-        self.listeners: list[Callable[[], None]] = []  # called when a replay has run it again
+        self.listeners: list[Callable[[], None]] = []  # called when it has run once more
         leaves, self._structure = tree.flatten((args, kwargs))
         self._leaves = [snapshot(protected(lifted(resolve(leaf)))) for leaf in leaves]
         self._kept = {i: Kept(leaf) for i, leaf in enumerate(self._leaves) if type(leaf) is np.ndarray}
@@ -270,7 +270,7 @@ class Segment:
 
     def call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Return the result of a function with these arguments, for other operands."""
-        return again(self._call, f, operands)
+        return rerun(self._call, f, operands)
 
     def _call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         count = len(self.places)

@@ -50,15 +50,15 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     array([[0.69454575, 0.69454575],
            [0.69454575, 0.69454575]])
     """
-    given, name = f, f"checkpoint({name_of(f)})"
+    name = f"checkpoint({name_of(f)})"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        f, scope = Bound(given), streams.innermost()
+        bound, scope = Bound(f), streams.innermost()
         if not streams.mapped(scope) and (scope is None or recorder() is None):
-            return Segment(streams.repeatable(f, name), args, kwargs, name).as_rerun()
+            return Segment(streams.repeatable(bound, name), args, kwargs, name).as_rerun()
         # The next state, or another one for each example, is nothing that a node of floats can return.
         return streams.without_or_else(
-            lambda f: Segment(f, args, kwargs, name).as_rerun(), f, lambda: f(*args, **kwargs)
+            lambda f: Segment(f, args, kwargs, name).as_rerun(), bound, lambda: f(*args, **kwargs)
         )
 
-    return update_wrapper(call, given)
+    return update_wrapper(call, f)

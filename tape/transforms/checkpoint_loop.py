@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core.closures import Bound, again
+from tape.core.closures import Bound, rerun
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
 from tape.core.streams import without_draws
@@ -188,9 +188,9 @@ class _Loop:
     def _with(self, captured: Sequence[Any], call: Callable[..., Any], *args: Any) -> Any:
         """Call a function with other values for the captured Vars."""
         if not captured:
-            return again(call, *args)
+            return rerun(call, *args)
         with Substitution(self.segment.captured, [protected(value) for value in captured]) as region:
-            return tree.map(region.resolve, again(call, *args))
+            return tree.map(region.resolve, rerun(call, *args))
 
 
 class _Reversal:

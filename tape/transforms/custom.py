@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from tape import errors, tree
 from tape.core import streams
-from tape.core.closures import Bound
+from tape.core.closures import Bound, made_of_functions
 from tape.core.dispatch import recorder
 from tape.core.fitting import fit
 from tape.core.nesting import untraced
@@ -37,7 +38,9 @@ class _WithRule:
         check_callable(f, type(self).__name__)
         self.f = f
         self.rule: Callable[..., Any] | None = None
-        self.written: dict[int, Any] = {}  # arrays that the rule writes into, as far as it has run
+        self.written: WeakValueDictionary[int, Any] = (
+            WeakValueDictionary()
+        )  # arrays that the rule writes into
         update_wrapper(self, f)
 
     def __reduce__(self) -> Any:
@@ -90,6 +93,7 @@ def _again(kind: type[_WithRule], f: Callable[..., Any], rule: Callable[..., Any
     return function
 
 
+@made_of_functions
 class custom_vjp(_WithRule):
     """A function with a reverse rule written by the user; forward mode uses its transpose.
 
@@ -143,6 +147,7 @@ class custom_vjp(_WithRule):
         return rule
 
 
+@made_of_functions
 class custom_jvp(_WithRule):
     """A function with a forward rule written by the user; reverse mode uses its transpose.
 
@@ -200,7 +205,7 @@ class _Call:
         self._kinds = "biufc" if any(dtype.kind == "c" for dtype in dtypes) else "biuf"
 
     def _bind_rule(self) -> None:
-        """Let the rule find what is there after the function has run, which may keep something for it."""
+        """Bind the rule after the function has run, since that may keep something for it."""
         rule = self.function.rule
         self.rule = None if rule is None else Bound(rule, self.function.written)
 
