@@ -77,11 +77,11 @@ class Bound:
     Examples
     --------
     >>> from tape.core.closures import Bound, rerun
-    >>> functions = []
-    >>> for scale in (2.0, 3.0):
-    ...     functions.append(Bound(lambda x: scale * x))
-    >>> [f(1.0) for f in functions], [rerun(f, 1.0) for f in functions]
-    ([3.0, 3.0], [2.0, 3.0])
+    >>> scale = 2.0
+    >>> f = Bound(lambda x: scale * x)
+    >>> scale = 3.0
+    >>> rerun(f, 1.0)
+    2.0
     """
 
     __slots__ = ("_arrays", "_call", "_f", "_is_in_program", "_latest", "_reach", "_since", "_written")
@@ -260,15 +260,6 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
-def _global(space: dict[str, Any], name: str) -> Any:
-    if type(space) is dict:
-        return space.get(name, _EMPTY)
-    try:
-        return space[name]  # of a copy, which looks further
-    except KeyError:
-        return _EMPTY
-
-
 class _Reach:
     """What a function reaches by the names in its code.
 
@@ -328,7 +319,7 @@ class _Reach:
             self._visit_value(value, id(cell))
         space = function.__globals__
         for name in names.globals:
-            value = _global(space, name)
+            value = space.get(name, _EMPTY)
             if value is not _EMPTY:
                 self.globals[id(space), name] = space, value
                 self._visit_value(value, (id(space), name))
@@ -355,13 +346,16 @@ class _Reach:
 
     def is_changed(self) -> bool:
         """Return whether a variable or global is bound to something else now."""
-        for cell, value in self.cells.values():
-            if _content(cell) is not value:
-                return True
+        try:
+            for cell, value in self.cells.values():
+                if cell.cell_contents is not value:
+                    return True
+        except ValueError:  # it is bound to nothing
+            return True
         for (_, name), (space, value) in self.globals.items():
-            if _global(space, name) is not value:
+            if space.get(name, _EMPTY) is not value:
                 return True
-        return any(var.node is not kept.node for var, kept in self.vars.values())
+        return bool(self.vars) and any(var.node is not kept.node for var, kept in self.vars.values())
 
     def changed(self) -> dict[Any, Any]:
         """Return what variables and globals were that are bound to something else now, by the same keys."""
@@ -370,7 +364,7 @@ class _Reach:
             if _content(cell) is not value:
                 found[key] = value
         for name, (space, value) in self.globals.items():
-            if _global(space, name[1]) is not value:
+            if space.get(name[1], _EMPTY) is not value:
                 found[name] = value
         found |= {key: None for key, (var, kept) in self.vars.items() if var.node is not kept.node}
         return {key: self.vars[key][1] if key in self.vars else value for key, value in found.items()}
@@ -453,7 +447,7 @@ class _Copies:
         for key, copied in self._copies.items():
             own, around = copied.__globals__, self._reach.functions[key].__globals__
             for name in _names(copied.__code__).assigned_globals if own is not around else ():
-                if name in own and own[name] is not _global(around, name):
+                if name in own and own[name] is not around.get(name, _EMPTY):
                     around[name] = own[name]
                     if type(own) is _Space:
                         del own[name]
@@ -491,7 +485,7 @@ class _Copies:
     def _own_names(self, function: FunctionType) -> list[str]:
         space = function.__globals__
         names = _names(function.__code__).globals
-        return [name for name in names if self._is_own((id(space), name), _global(space, name))]
+        return [name for name in names if self._is_own((id(space), name), space.get(name, _EMPTY))]
 
     def _depends(self, value: Any) -> bool:
         """Whether there is a function in a value that depends on what has changed, or an array that has."""
@@ -537,7 +531,9 @@ class _Copies:
                 own.cell_contents = self.mapped(self._values.get(id(cell), _content(cell)))
         space = function.__globals__
         for name in self._own_names(function):
-            copied.__globals__[name] = self.mapped(self._values.get((id(space), name), _global(space, name)))
+            copied.__globals__[name] = self.mapped(
+                self._values.get((id(space), name), space.get(name, _EMPTY))
+            )
         if function.__defaults__:
             copied.__defaults__ = tuple(map(self.mapped, function.__defaults__))
         if function.__kwdefaults__:
@@ -562,3 +558,10 @@ class _Space(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         return self._around[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what a name is bound to."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
