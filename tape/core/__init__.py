@@ -29,6 +29,6 @@ These twelve files are the heart. What they leave to others, by subject:
 - of traces: `forward` (tangents and replays), `listed` (the tape as a list), `param_trees` (models as
   params), `by_hand` (nodes that users append), `cotangents` (seeds and tangents that are given).
 
-`streams` has the states of random numbers that code draws from, and `closures` what functions close over that
-derivatives run again.
+`streams` has the states of random numbers that code draws from; `closures` and `reached` have what functions
+that derivatives run again close over.
 """

@@ -213,14 +213,8 @@ def _is_read(array: np.ndarray, nodes: Sequence[Node], roots: Iterable[int]) -> 
 
 
 def _is_read_by(node: Node, position: int) -> bool:
-    """Return whether the rules that a node needs may read an operand."""
-    rules = node.op.vjp  # type: ignore[union-attr]
-    if not isinstance(rules, (list, tuple)):
-        return rules is not None
-    pairs = zip(rules, node.inputs[::2], strict=False)
-    return any(
-        _loads(rule, position + 2) for rule, parent in pairs if rule is not None and parent is not None
-    )
+    """Return whether the rules that a node needs, in either mode, may read an operand."""
+    return _may_load(node.op, position, [parent is not None for parent in node.inputs[::2]])
 
 
 @lru_cache(maxsize=1024)
@@ -261,10 +255,19 @@ def may_read(op: Any, position: int, array: np.ndarray) -> bool:
     """
     known = op.read_operands.get(position)
     if known is None:
-        both = [[*rules] if isinstance(rules, (list, tuple)) else [rules] for rules in (op.vjp, op.jvp)]
-        known = any(_loads(rule, position + 2) for rules in both for rule in rules if rule is not None)
-        op.read_operands[position] = known
+        known = op.read_operands[position] = _may_load(op, position)
     return known and not (op.pattern is moves and array.dtype.kind in "fc")
+
+
+def _may_load(op: Any, position: int, active: Sequence[bool] | None = None) -> bool:
+    """Return whether the rules of an operation, or those of its active operands, may read an operand."""
+    for rules in (op.vjp, op.jvp):
+        wanted = [*rules] if isinstance(rules, (list, tuple)) else [rules]
+        if active is not None and len(wanted) == len(active):
+            wanted = [rule for rule, is_active in zip(wanted, active, strict=True) if is_active]
+        if any(_loads(rule, position + 2) for rule in wanted if rule is not None):
+            return True
+    return False
 
 
 def _loads(rule: Any, position: int) -> bool:

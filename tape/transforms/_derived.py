@@ -8,7 +8,7 @@ from types import MethodType
 from typing import Any, Concatenate, NoReturn, ParamSpec
 
 from tape import errors
-from tape.core.closures import made_of_functions
+from tape.core.reached import made_of_functions
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
@@ -84,7 +84,7 @@ class Derived:
         return self._call(*args, **kwargs)
 
     def with_functions(self, change: Callable[[Any], Any]) -> Any:
-        """Return what the transform returns for another function: see `tape.core.closures`."""
+        """Return what the transform returns for another function: see `tape.core.reached`."""
         transform, f, args, kwargs = self._parts
         other = change(f)
         return self if other is f else transform(other, *args, **kwargs)

@@ -14,11 +14,12 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core import streams
-from tape.core.closures import Bound, made_of_functions
+from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.fitting import fit
 from tape.core.nesting import untraced
 from tape.core.node import Handle, plain, snapshot
+from tape.core.reached import made_of_functions
 from tape.core.results import Results, unpack
 from tape.core.rules import fit_tangent
 from tape.core.transposition import pull_transposed, push_transposed
@@ -38,16 +39,15 @@ class _WithRule:
         check_callable(f, type(self).__name__)
         self.f = f
         self.rule: Callable[..., Any] | None = None
-        self.written: WeakValueDictionary[int, Any] = (
-            WeakValueDictionary()
-        )  # arrays that the rule writes into
+        # Arrays that the rule writes into, by id: see `tape.core.closures`.
+        self.written: WeakValueDictionary[int, Any] = WeakValueDictionary()
         update_wrapper(self, f)
 
     def __reduce__(self) -> Any:
         return reduced(self, _again, type(self), self.f, self.rule)
 
     def with_functions(self, change: Callable[[Any], Any]) -> Any:
-        """Return the same with other functions: see `tape.core.closures`."""
+        """Return the same with other functions: see `tape.core.reached`."""
         f, rule = change(self.f), change(self.rule)
         if f is self.f and rule is self.rule:
             return self
