@@ -1,6 +1,7 @@
 """What functions reach by the names in their code, and copies of them that find it as it was.
 
-`tape.core.closures` says when these are made.
+`tape.core.closures` says when these are made. It happens at each call, so that attributes are not followed;
+`tape.program.calls.reached` follows them, once for each program.
 """
 
 from __future__ import annotations
