@@ -87,6 +87,8 @@ ZERO, NAN = np.zeros(2), np.array([np.nan, 1.0])
         (NAN, NAN.copy(), ""),
         (np.float64(1), np.array(1.0), ""),
         (ZERO, -ZERO, "sign of zero"),
+        (ZERO + np.inf, ZERO - np.inf, "sign of infinity"),
+        (ZERO + np.inf, NAN, "value"),
         (ZERO, NAN, "value"),
         (NAN, np.ones(2), "NaN"),
         (NAN, ZERO, "value"),

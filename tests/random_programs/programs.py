@@ -27,9 +27,9 @@ USUAL = frozenset(FEATURES) - {"limits"}
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
-    r"@|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
+    r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
 )
-_PRODUCT = re.compile(r"@|einsum|dot|outer|kron|convolve|linalg")
+_PRODUCT = re.compile(r"@|linear\(|einsum|dot|outer|kron|convolve|linalg")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
 _DERIVATIVE = re.compile(
     r"tape\.(\w*grad|jvp|vjp|hvp|jacobian|hessian|linearize|taylor|divergence|laplacian)\("

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -44,8 +45,8 @@ class Verdict:
         ``same``; ``refused`` by a documented error; ``eager refuses``, where there is nothing to compare;
         ``drops an error``, if what would raise it is not needed;
         ``ill-conditioned``, if eager results differ as much for arguments that differ by rounding; or how
-        the two differ: ``value``, ``NaN``, ``sign of zero``, ``type``, ``structure``, ``error``,
-        ``argument``.
+        the two differ: ``value``, ``NaN``, ``sign of zero``, ``sign of infinity``, ``type``, ``structure``,
+        ``error``, ``argument``.
     detail : str
         Of errors, their class; of differences, what was found and expected.
     call : int
@@ -75,7 +76,7 @@ class Subject:
 
     def __init__(self, program: Program, code: Any, first: DataSet) -> None:
         self.program = program
-        self.namespace: dict[str, Any] = {"np": np, "tape": tape}
+        self.namespace: dict[str, Any] = {"np": np, "tape": tape, "backwards": _backwards, "linear": _linear}
         self.current = dict(first.values)
         for name in program.placed("global", "attribute", "default"):
             self._bind(name, copied(first.values[name]))
@@ -158,7 +159,7 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
         Kinds of differences that count as none.
     """
     if not program.has_determined_zeros:
-        ignored = ignored | {"sign of zero"}
+        ignored = ignored | {"sign of zero", "sign of infinity"}  # what is divided by such a zero
     if program.multiplies_matrices:
         ignored = ignored | {"infinity"}
     if program.has_second_loop_derivatives:
@@ -301,13 +302,17 @@ def _numbers(found: np.ndarray, expected: np.ndarray) -> str:
     if np.any(extra):
         return _numbers(found[~extra], expected[~extra]) or "NaN"
     finite = np.isfinite(expected)
-    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
+    infinite, others = expected[~finite], found[~finite]
+    if not np.array_equal(np.abs(others), np.abs(infinite), equal_nan=True):
         return "value"
+    is_turned = not np.array_equal(others, infinite, equal_nan=True)
     found, expected = found[finite], expected[finite]
     scale = np.max(np.abs(expected), initial=1.0)
     tolerance = _TOLERANCES.get(expected.dtype.itemsize, 1e-7)
     if not np.all(np.abs(found - expected) <= tolerance * scale):
         return "value"
+    if is_turned:
+        return "sign of infinity"
     zeros = (found == 0) & (expected == 0)
     return "sign of zero" if np.any(np.signbit(found[zeros]) != np.signbit(expected[zeros])) else ""
 
@@ -317,14 +322,20 @@ def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found:
 
     Or if arrays lie otherwise in memory: BLAS multiplies these by another kernel, which may round once for
     a product and a sum, so that what overflows there and here is not the same, and so with infinities in
-    products of complex numbers.
+    products of complex numbers. Or if products of matrices are summed the other way round.
     """
     gaps = _gaps(found, expected)
     moved_gaps = np.zeros(len(gaps))
-    variants = [[_moved(one, salt, program.has_determined_zeros) for one in sets] for salt in range(8)]
-    variants += [[replace(one, layout=layout, alias="") for one in sets] for layout in ("F", "C", "reversed")]
-    for moved in variants:
-        eager = Subject(program, code, moved[0])
+    variants = [
+        (code, [_moved(one, salt, program.has_determined_zeros) for one in sets]) for salt in range(8)
+    ]
+    variants += [
+        (code, [replace(one, layout=layout, alias="") for one in sets]) for layout in ("F", "C", "reversed")
+    ]
+    if program.multiplies_matrices:
+        variants.append((_reordered(program), sets))
+    for variant, moved in variants:
+        eager = Subject(program, variant, moved[0])
         for one in moved:
             eager.change(one)
         other, error = outcome(eager.f, materialise(moved[-1], program.sources, program.donate))
@@ -334,6 +345,37 @@ def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found:
                 others = [0.0 if difference(found, other)[0] else np.inf] * len(gaps)
             moved_gaps = np.maximum(moved_gaps, others)
     return all(moved >= 0.1 * gap for moved, gap in zip(moved_gaps, gaps, strict=True) if gap > 1e-7)
+
+
+class _Backwards(ast.NodeTransformer):
+    """Products of matrices in the source of a program, as calls of functions that sum from the end."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.MatMult):
+            return node
+        return ast.Call(ast.Name("backwards", ast.Load()), [node.left, node.right], [])
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if ast.unparse(node) == "tape.nn.linear":
+            return ast.Name("linear", ast.Load())
+        return node
+
+
+def _reordered(program: Program) -> Any:
+    """The code of a program whose products of matrices are summed from the last element to the first."""
+    tree = ast.fix_missing_locations(_Backwards().visit(ast.parse(program.source)))
+    return compile(tree, f"<program {program.seed}, products backwards>", "exec")
+
+
+def _backwards(a: Any, b: Any) -> Any:
+    """``a @ b``, summed the other way round."""
+    return a[..., ::-1] @ (b[::-1] if np.ndim(b) == 1 else b[..., ::-1, :])
+
+
+def _linear(x: Any, weight: Any, bias: Any) -> Any:
+    return _backwards(x, np.transpose(weight)) + bias
 
 
 def _gaps(one: Any, other: Any) -> list[float]:
