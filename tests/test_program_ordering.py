@@ -175,6 +175,27 @@ def test_digits(dtype, right):
         compiled(x, np.array([1, 3, 2], dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("right", [False, True])
+def test_digits_among_edges_with_nan(dtype, right):
+    """NumPy takes edges for falling that are followed by NaN, and searches them step by step."""
+    rng = np.random.default_rng(0)
+    compiled = tape.compile(lambda x, edges: np.digitize(x, edges, right))
+    for length in (2, 3, 5, 40):
+        for _ in range(rounds(60)):
+            edges = np.where(rng.random(length) < 0.3, np.nan, rng.integers(-3, 4, length)).astype(dtype)
+            edges = np.sort(edges)[:: rng.choice([-1, 1])] if rng.random() < 0.7 else edges
+            x = np.append(rng.integers(-4, 5, 30), np.nan).astype(dtype)
+            x = np.tile(x, 600) if length == 3 else x  # so many that several tasks share them
+            try:
+                expected = np.digitize(x, edges, right)
+            except ValueError:
+                with pytest.raises(ValueError, match="monotonic"):
+                    compiled(x, edges)
+            else:
+                same(compiled(x, edges), expected)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 def test_interpolation(size):
     xp, fp = np.sort(smooth(size)), smooth(size, salt=1)

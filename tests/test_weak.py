@@ -182,6 +182,44 @@ def test_pythons_numbers_widen_nothing_where_code_runs_again(f, derived):
             np.testing.assert_allclose(out, g(y, k), rtol=1e-5)
 
 
+def _ruled(y, k):
+    sine = tape.custom_vjp(lambda y, k: np.sin(y * k))
+    sine.defvjp(lambda g, out, y, k: (g * np.cos(y * k) * k, np.sum(g * np.cos(y * k) * y)))
+    return sine(y, k)
+
+
+RUN_AGAIN = {
+    "closed over": lambda y, k: tape.checkpoint(lambda u: np.sin(u * k))(y),
+    "arguments": lambda y, k: tape.checkpoint(lambda u, k: np.sin(u * k))(y, k),
+    "nested": lambda y, k: tape.checkpoint(lambda u: tape.checkpoint(lambda v: np.sin(v * k))(u))(y),
+    "in a batch": lambda y, k: tape.vmap(lambda u: tape.checkpoint(lambda v: np.sin(v * k))(u))(y),
+    "loop": lambda y, k: tape.checkpoint_loop(lambda s, i: np.sin(s * k), y, 3, 2),
+    "snapshots": lambda y, k: tape.scan(lambda s, _: (np.sin(s * k), s), y, None, 5, checkpoint=2)[0],
+    "rule": _ruled,
+}
+
+
+@pytest.mark.parametrize("name", RUN_AGAIN)
+@pytest.mark.parametrize("transform", ["value", "grad", "jvp", "hvp"])
+def test_code_that_runs_again_overflows_where_it_did(name, transform):
+    """In float32, whatever numbers of Python's it reads: -1e300 is an infinity beside it."""
+
+    def derived(y, k):
+        f = lambda y: np.sum(RUN_AGAIN[name](y, k))  # noqa: E731
+        if transform == "value":
+            return f(y)
+        return {"grad": tape.grad(f), "jvp": lambda y: tape.jvp(f, (y,), (y,))[1],
+                "hvp": lambda y: tape.hvp(f)(y, y)}[transform](y)  # fmt: skip
+
+    compiled = tape.compile(derived)
+    y = np.array([0.3, -1.25], np.float32)
+    with np.errstate(all="ignore"):
+        for k in (0.7, 0.7, -1e300, 1e39, -0.4):
+            found, expected = compiled(y, k), derived(y, k)
+            assert found.dtype == expected.dtype == np.float32
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
 ABSTRACT = [getattr(collections.abc, name) for name in collections.abc.__all__ if name != "ByteString"]
 
 

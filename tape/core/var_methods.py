@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.core.node import plain
+from tape.core.node import Handle, plain
 from tape.core.numpy_protocol import call_function
 from tape.core.results import is_several, unpack
 from tape.core.table import OPERATIONS
@@ -87,7 +87,12 @@ class ArrayMethods(PlainNumbers):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name in Handle.__slots__:
+            # CPython may find none while an error is pending, and drops it. SciPy's brentq goes on after one
+            # of ours, that of float(): it is raised again.
+            float(self)
+            return object.__getattribute__(self, name)
         if name in _ELSEWHERE:
             raise errors.MissingAttributeError(f"a Var has no {name!r}. {_ELSEWHERE[name]}")
         if hasattr(np.ndarray, name) and not name.startswith("_"):

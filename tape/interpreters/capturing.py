@@ -15,6 +15,7 @@ from tape.core.dispatch import Interceptor, resolve
 from tape.core.nesting import identity
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
+from tape.core.weak import exact
 
 
 def protected(value: Any) -> Any:
@@ -38,7 +39,7 @@ class Captures(Interceptor):
         self._seen: dict[Any, Any] = {}
 
     def resolve(self, var: Any) -> Any:
-        """Map an outer Var to its plain value."""
+        """Map an outer Var to its plain value: an array, or a number that widens what the Var does."""
         if not isinstance(var, Handle):
             return var
         trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var
@@ -49,7 +50,7 @@ class Captures(Interceptor):
             self._seen[key] = value = _around(self, var)
             self.vars.append(var.again())
             self.values.append(snapshot(value))
-        return protected(plain(self._seen[key]))
+        return protected(exact(plain(self._seen[key])))
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""

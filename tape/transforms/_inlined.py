@@ -21,9 +21,10 @@ from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
+from tape.core.weak import Weak
 from tape.interpreters.batching import Lanes
 from tape.transforms._by_rules import Rule, batched_rules, by_rules
-from tape.transforms.loops.body import Body, Unrolled, record
+from tape.transforms.loops.body import Body, Unrolled, record, weakened
 from tape.transforms.loops.capacity import (
     Full,
     Place,
@@ -50,6 +51,11 @@ again = Op(
     lower=_again,
     doc="The same value, of which programs compute everything once more that they know of the first one.",
 )
+
+
+def _once_more(operand: Any, key: Any) -> Any:
+    found = again(operand, key=key)
+    return weakened(found) if isinstance(plain(operand), Weak) else found
 
 
 class Inlined:
@@ -119,7 +125,7 @@ class Inlined:
     def run_again(self, *operands: Any) -> Any:
         """Return the results as a Var, or several, for Vars: computed, and recorded, once more."""
         key = object()
-        found = self.body.run(self.inputs([again(operand, key=key) for operand in operands]))
+        found = self.body.run(self.inputs([_once_more(operand, key) for operand in operands]))
         return self.of_results(found[len(self.places) :])
 
     def lower(self, b: Any, *operands: Any) -> Any:

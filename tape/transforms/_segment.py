@@ -27,6 +27,7 @@ from tape.core.recording import param_again
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
+from tape.core.weak import Weak
 from tape.interpreters.capturing import Captures, Substitution, protected
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._expand import push_series
@@ -219,6 +220,8 @@ class Segment:
             self.packing = Packing(out)
             self.captured = region.vars
             self.operands = variables + region.values
+        # A callback gets Python's numbers as NumPy's, which would widen float32.
+        self._widens = [not isinstance(plain(operand), Weak) for operand in self.operands]
         # A callback, or a rule, runs the code again when these are over.
         self._batches = [lanes for var in self.captured for lanes in batches_of(var)]
         refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
@@ -283,7 +286,9 @@ class Segment:
 
     def run(self, *operands: Any) -> Any:
         """Return the packed result for other operands."""
-        out = self.packing.pack(self.packing.parts_of(self.call(self.f, operands), self.name))
+        pairs = zip(operands, self._widens, strict=True)
+        numbers = [x if widens or isinstance(x, Handle) else np.asarray(x).item() for x, widens in pairs]
+        out = self.packing.pack(self.packing.parts_of(self.call(self.f, numbers), self.name))
         return self.checked([out])[0]
 
     def checked(self, results: Sequence[Any]) -> Sequence[Any]:

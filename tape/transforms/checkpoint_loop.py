@@ -12,6 +12,7 @@ from tape import errors, tree
 from tape.core.closures import Bound, rerun
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
+from tape.core.recording import param_again
 from tape.core.streams import without_draws
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
@@ -180,7 +181,7 @@ class _Loop:
             for i in self.segment.packing.floats:
                 params.append(trace.param(leaves[i]))
                 leaves[i] = snapshot(params[-1])
-            held = [trace.param(value) if is_float(value) else None for value in captured]
+            held = [param_again(trace, value) if is_float(value) else None for value in captured]
             values = [v if p is None else snapshot(p) for v, p in zip(captured, held, strict=True)]
             after = self._with(values, self.body, tree.unflatten(structure, leaves), step)
         return trace, params, held, after

@@ -111,11 +111,49 @@ def _digitized(x, length, keys, first, last, is_right, found):  # type: ignore[n
     way = _direction(x, length)
     if way == 0:
         return 0
-    _searched(x, length, way, keys, first, last, 1 - is_right, found)
+    if way < 0 and _has_nan(x, length):
+        _searched_in_turn(x, length, keys, first, last, 1 - is_right, found)
+    else:
+        _searched(x, length, way, keys, first, last, 1 - is_right, found)
     if way < 0:
         for k in range(first, last):
             found[k] = length - found[k]
     return 1
+
+
+@inner
+def _has_nan(x, length):  # type: ignore[no-untyped-def]
+    for k in range(length):  # noqa: SIM110 (numba compiles no generators here)
+        if x[k] != x[k]:
+            return True
+    return False
+
+
+@inner
+def _searched_in_turn(x, length, keys, first, last, is_right, found):  # type: ignore[no-untyped-def]
+    """Search from the last element on as NumPy does, each key from where the one before it was found.
+
+    Among NaN elements are in no order, though they never increase, and it is these steps that decide what is
+    found: see ``binsearch`` in NumPy's ``npysort/binsearch.cpp``.
+    """
+    low, high = 0, length
+    for k in range(last):
+        key, before = keys[k], keys[max(k - 1, 0)]
+        is_behind = _less(before, key) if is_right == 0 else not _less(key, before)
+        if is_behind:
+            high = length
+        else:
+            low, high = 0, min(high + 1, length)
+        while low < high:
+            middle = low + ((high - low) >> 1)
+            element = x[length - 1 - middle]
+            is_before = _less(element, key) if is_right == 0 else not _less(key, element)
+            if is_before:
+                low = middle + 1
+            else:
+                high = middle
+        if k >= first:
+            found[k] = low
 
 
 @inner
