@@ -88,6 +88,7 @@ def of(*texts, source="x"):
     ("program", "one", "found", "is_explained"),
     [
         (of("np.sum({x})"), [1e20, 1.0, -1e20], 1.0, True),
+        (of("np.einsum('i,i->', {x}, {x} * np.array([1, -1]))"), [1e300, 1e300], np.inf, True),
         (of("{x} @ np.ones(4)"), [1.0, 1e20, -1e20, 1.0], 2.0, True),
         (
             of("0.0 * {x}", "np.sort({r0})", "np.floor(np.clip(1 / {r1}, -3, 3)).astype(int)"),

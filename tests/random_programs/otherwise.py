@@ -1,4 +1,4 @@
-"""Programs that compute the same otherwise: sums in another order, zeros of the other sign.
+"""Programs that compute the same otherwise: sums in another order or of more digits, zeros of the other sign.
 
 What such a change makes of an eager result tells rounding, and signs that are not laid down, from mistakes.
 """
@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.node import Handle
 from tests.random_programs.programs import Program, Statement
 
-__all__ = ["ORDERS", "OTHERWISE", "reordered", "with_zeros_turned"]
+__all__ = ["OTHERWISE", "summed_otherwise", "with_zeros_turned"]
 
 ORDERS = {
     "backwards": lambda n: np.arange(n)[::-1],
     "even ones first": lambda n: np.argsort(np.arange(n) % 2, kind="stable"),
 }
 """In which terms are added."""
+
+
+PRODUCTS = ("einsum", "dot", "vdot", "inner", "outer", "kron", "convolve", "correlate", "tensordot")
+"""Functions of NumPy that may be rounded once for a product and a sum, so that no product overflows."""
 
 
 class _Reordering(ast.NodeTransformer):
@@ -44,10 +49,39 @@ class _Reordering(ast.NodeTransformer):
         return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(self.order), *args], keywords)
 
 
-def reordered(program: Program, order: str) -> Any:
-    """The code of a program that adds in another order."""
-    tree = ast.fix_missing_locations(_Reordering(order).visit(ast.parse(program.source)))
-    return compile(tree, f"<program {program.seed}, {order}>", "exec")
+class _Extending(ast.NodeTransformer):
+    """Products, as calls of a function that computes with more digits and a larger range."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        is_product = isinstance(node.op, ast.MatMult)
+        return self._called("np.matmul", [node.left, node.right], []) if is_product else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        is_product = name.startswith("np.") and name[3:] in PRODUCTS
+        return self._called(name, node.args, node.keywords) if is_product else node
+
+    def _called(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
+        return ast.Call(ast.Name("extended", ast.Load()), [ast.parse(name).body[0].value, *args], keywords)
+
+
+def summed_otherwise(program: Program) -> Iterator[Any]:
+    """The code of a program that adds in another order, or with more digits."""
+    for way in (*map(_Reordering, ORDERS), _Extending()):
+        tree = ast.fix_missing_locations(way.visit(ast.parse(program.source)))
+        yield compile(tree, f"<program {program.seed}, summed otherwise>", "exec")
+
+
+def _extended(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of arrays, in long doubles where these are plain."""
+    arrays = [x for x in args if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
+    if not arrays or any(isinstance(x, Handle) for x in args):
+        return function(*args, **kwargs)
+    wide = [x.astype(np.result_type(x, np.longdouble)) if any(x is y for y in arrays) else x for x in args]
+    out = function(*args, **kwargs)
+    return np.asarray(function(*wide, **kwargs)).astype(out.dtype)[()]
 
 
 def _product_of(order: str, a: Any, b: Any) -> Any:
@@ -93,5 +127,11 @@ def _turned(value: Any) -> Any:
 
 
 _FUNCTIONS = {"np.sum": "sum_of", "tape.nn.linear": "linear_of"}
-OTHERWISE = {"product_of": _product_of, "sum_of": _sum_of, "linear_of": _linear, "turned": _turned}
+OTHERWISE = {
+    "product_of": _product_of,
+    "sum_of": _sum_of,
+    "linear_of": _linear,
+    "extended": _extended,
+    "turned": _turned,
+}
 """The functions that such programs call, by name."""

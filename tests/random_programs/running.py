@@ -11,7 +11,7 @@ import numpy as np
 
 import tape
 from tape import errors
-from tests.random_programs.otherwise import ORDERS, OTHERWISE, reordered, with_zeros_turned
+from tests.random_programs.otherwise import OTHERWISE, summed_otherwise, with_zeros_turned
 from tests.random_programs.programs import Program
 from tests.random_programs.sources import SOURCES, DataSet, copied, materialise
 
@@ -322,7 +322,7 @@ def is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: 
     """
     moved = [(code, [_moved(one, salt, program.has_determined_zeros) for one in sets]) for salt in range(8)]
     lying = [[replace(one, layout=layout, alias="") for one in sets] for layout in ("F", "C", "reversed")]
-    summed = [(reordered(program, order), sets) for order in ORDERS]
+    summed = [(variant, sets) for variant in summed_otherwise(program)]
     gaps = _gaps(found, expected)
     moved_gaps = np.zeros(len(gaps))
     for variant, data in [*moved, *[(code, other) for other in lying], *summed]:
