@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tests.tiers import grid
+from tests.tiers import grid, some
 
 
 def branch(x):
@@ -85,7 +85,7 @@ def test_each_element_has_the_derivatives_that_it_has_alone(case, how):
     check(case, how, (ROWS[:2], ROWS[:3], ROWS, ROWS[:2, :2]))
 
 
-@pytest.mark.parametrize("how", ["jacobian fwd", "jacobian rev", "linearize"])
+@pytest.mark.parametrize("how", some(["linearize", "jacobian fwd", "jacobian rev"], every=3))
 def test_each_element_takes_steps_of_its_own(how):
     check(adaptive_steps, how, (ROWS[:3], ROWS[:2, :2]))
 

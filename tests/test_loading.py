@@ -483,7 +483,7 @@ functions = [native.as_python(name) for name in native.addresses]
 loading._loaded.clear()
 del native
 gc.collect()
-filling = [bytearray(24 + 8 * k) for k in range(20_000)]  # where the definitions were
+filling = [bytearray(24 + 8 * k) for k in range(2000)]  # where the definitions were
 names = [function.__name__ for function in functions]
 del functions
 """

@@ -9,6 +9,7 @@ import pytest
 import tape
 from tape import errors
 from tape.scipy import integrate, optimize
+from tests.tiers import is_full
 
 X = np.array([0.5, 1.0])
 
@@ -73,11 +74,13 @@ def check(f, calls):
 
 @pytest.mark.parametrize("name", [*SEGMENTS, *DERIVATIVES])
 def test_numbers_are_read_anew_in_each_call(name):
-    inside = {**SEGMENTS, **DERIVATIVES}[name]
-    for ask in OF_ANY_NUMBER.values():
-        check(inside(ask), CALLS)
-    for ask in (*OF_INTEGERS.values(), *EXACT.values()):
-        check(inside(ask), CALLS[4:])
+    """In the plain tier by every third way, others for the next name."""
+    every = {**SEGMENTS, **DERIVATIVES}
+    ways = slice(None) if is_full() else slice(list(every).index(name) % 3, None, 3)
+    for ask in [*OF_ANY_NUMBER.values()][ways]:
+        check(every[name](ask), CALLS)
+    for ask in [*OF_INTEGERS.values(), *EXACT.values()][ways]:
+        check(every[name](ask), CALLS[4:])
 
 
 @pytest.mark.parametrize("name", SEGMENTS)

@@ -27,9 +27,9 @@ from tape.program.record.recording import record
 from tests import mutated_files
 from tests.compiled import alike, called_back
 from tests.mutated_files import at_place, check_harmless, parts_of, places_in, replaced, zipped
-from tests.op_table import TWO_OF_EACH, one_of_each
+from tests.op_table import TWO_OF_EACH, a_third, one_of_each
 from tests.oracles import gradient_of_sines
-from tests.tiers import is_full, rounds
+from tests.tiers import is_full, rounds, some
 
 
 def functions_of(case):
@@ -86,7 +86,7 @@ def reload(program, path):
 def test_every_operation_comes_back_as_it_was(path):
     """But for rows that copy constants with gaps, or of Fortran's order: they are saved in C's."""
     loaded = 0
-    for case in one_of_each(TWO_OF_EACH):
+    for case in a_third(one_of_each(TWO_OF_EACH), 0):
         for recording in recordings_of(case):
             args = tuple(case.args())
             program = Program(recording)
@@ -101,11 +101,11 @@ def test_every_operation_comes_back_as_it_was(path):
             for a, b in zip(other.run(args), program.run(args), strict=True):
                 np.testing.assert_array_equal(a, b)
             loaded += 1
-    assert loaded > 150
+    assert loaded > (150 if is_full() else 50)
 
 
 def test_every_listing_passes_the_type_checker():
-    for case in one_of_each(TWO_OF_EACH):
+    for case in a_third(one_of_each(TWO_OF_EACH), 1):
         for ir in irs_of(case):
             check(ir)
         for f in functions_of(case):
@@ -392,7 +392,7 @@ def test_arbitrary_bytes(path, data):
 
 def test_lists_cut_short_or_doubled(example_file, path):
     parts = parts_of(example_file)
-    for place in places_in(json.loads(parts["program.json"])):
+    for place in some(places_in(json.loads(parts["program.json"])), every=3):
         changed = json.loads(parts["program.json"])
         value = at_place(changed, place)
         if type(value) is list and value:

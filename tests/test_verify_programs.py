@@ -36,7 +36,7 @@ from tape.program.record.recording import record
 from tape.program.runtime import pauses
 from tape.program.runtime.slots import Body, Slot, slots_of
 from tape.program.runtime.verify import verify
-from tests.op_table import TWO_OF_EACH, one_of_each
+from tests.op_table import TWO_OF_EACH, a_third, one_of_each
 from tests.oracles import gradient_of_sines
 from tests.tiers import rounds
 
@@ -60,7 +60,7 @@ def reverified(made):
 
 def test_programs_of_the_op_table(monkeypatch):
     """Gradients, where there are any; in blocks, and not."""
-    for k, case in enumerate(one_of_each(TWO_OF_EACH)):
+    for k, case in enumerate(a_third(one_of_each(TWO_OF_EACH), 2)):
         monkeypatch.setattr(planning, "_GROUPED_BYTES", 8 if k % 2 else 16384)
         f, args = case.on(tape.ops), case.args()
         if case.has_derivative:
@@ -340,7 +340,7 @@ def fuzz(seed, count):
 
 def test_mutants_are_refused_or_stay_in_their_memory():
     """In another process, whose death would not be ours."""
-    count = rounds(4000)
+    count = rounds(4000, plain=600)
     call = "import sys; from tests.test_verify_programs import fuzz; fuzz(int(sys.argv[1]), int(sys.argv[2]))"
     command = [sys.executable, "-X", "faulthandler", "-c", call, "0", str(count)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

@@ -595,9 +595,10 @@ def test_derivatives_of_solutions_in_a_batch_are_those_of_each(name):
     def second(ys):
         return np.sum(tape.vmap(tape.grad(f))(ys, ks) ** 2)
 
-    step = 1e-5 * np.eye(6).reshape(6, 3, 2)
+    step = 1e-5 * np.eye(6).reshape(6, 3, 2)[:: 1 if is_full() else 5]
     differences = [(second(ys + d) - second(ys - d)) / 2e-5 for d in step]
-    np.testing.assert_allclose(tape.grad(second)(ys).ravel(), differences, rtol=1e-4)
+    found = tape.grad(second)(ys).ravel()[:: 1 if is_full() else 5]
+    np.testing.assert_allclose(found, differences, rtol=1e-4)
 
 
 def test_what_is_not_mapped_is_read_only():
