@@ -19,6 +19,8 @@ from tests.mutation.coverage_map import digest
 ROOT = Path(__file__).parents[1]
 PASSED = "tape/plain"
 """Where the cache of pytest's has what the plain tier has run."""
+OF_MAINTAINERS = ("test_contributing.py", "test_docs_site.py", "test_mutation.py")
+"""What only those who work on tape use is tried in the full tier alone."""
 done = pytest.StashKey()
 
 
@@ -34,12 +36,12 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)  # after hypothesis has chosen a profile
 def pytest_configure(config):
     tiers.choose(full=config.getoption("--full") or config.getoption("--rest"))
-    settings.register_profile("tier", settings(), max_examples=tiers.rounds(100))
+    settings.register_profile("tier", settings(), max_examples=tiers.rounds(100, plain=20))
     settings.load_profile("tier")
 
 
 def pytest_ignore_collect(collection_path, config):
-    is_left_out = collection_path.name in ("test_docs_site.py", "test_mutation.py") and not tiers.is_full()
+    is_left_out = collection_path.name in OF_MAINTAINERS and not tiers.is_full()
     return True if is_left_out else None  # which leaves it to others
 
 

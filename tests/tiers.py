@@ -4,8 +4,8 @@
 that the plain one has not run (`tests.rest`). What belongs to the full tier alone is not collected in the
 plain one. There is no test of a behaviour that only the full tier has: it runs the same tests on more
 combinations, more cases of each operation and more random examples. But for what only those who work on tape
-use: the site of the documentation and the runner of mutants are tried in the full tier alone, by
-`tests.test_docs_site` and `tests.test_mutation`.
+use: the guide for contributors, the site of the documentation and the runner of mutants are tried in the full
+tier alone, by `tests.test_contributing`, `tests.test_docs_site` and `tests.test_mutation`.
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.

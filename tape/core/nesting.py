@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tape.core.node import Handle
+from tape.core.weak import Weak
 
 
 def plain_batch(value: Any) -> Any:
@@ -46,6 +47,14 @@ def traced(value: Any) -> Any:
     while isinstance(value, Handle) and not value.is_traced:
         value = value.node.value
     return value
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value stands for a Python number in a function that is being compiled.
+
+    No derivative is ever taken by it: what is differentiated is an array or a NumPy scalar.
+    """
+    return isinstance(value, Handle) and value.is_traced and isinstance(value.node.value, Weak)
 
 
 def identity(value: Any) -> Any:

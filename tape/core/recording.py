@@ -18,11 +18,11 @@ from tape.core import dispatch
 from tape.core.held import Held, may_read
 from tape.core.interpreter import OPEN, Nested
 from tape.core.leaves import admit
+from tape.core.nesting import is_number
 from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
 from tape.core.param_trees import Trees
 from tape.core.var import Var
-from tape.core.weak import Weak
 from tape.inplace.aliases import note_view
 from tape.inspect import watching
 
@@ -228,7 +228,7 @@ def _apart(attr: Any) -> Any:
 
 def param_again(trace: Recording, value: Any) -> Var:
     """Add a param for an operand of code that runs again: a Python number widens no dtypes again."""
-    if not (isinstance(value, Handle) and value.is_traced and isinstance(value.node.value, Weak)):
+    if not is_number(value):
         return trace.param(value)
     trace.nest_in(value.trace)
     return trace._param(value.again(), None)

@@ -16,15 +16,14 @@ import numpy as np
 from tape.core import batch_rules, pattern_rules
 from tape.core.dispatch import Interceptor, resolve
 from tape.core.interpreter import innermost_open
-from tape.core.nesting import untraced
+from tape.core.nesting import is_number, untraced
 from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
-from tape.core.weak import Weak
 from tape.interpreters.batching import Lanes
 from tape.transforms._by_rules import Rule, batched_rules, by_rules
-from tape.transforms.loops.body import Body, Unrolled, record, weakened
+from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import (
     Full,
     Place,
@@ -51,11 +50,6 @@ again = Op(
     lower=_again,
     doc="The same value, of which programs compute everything once more that they know of the first one.",
 )
-
-
-def _once_more(operand: Any, key: Any) -> Any:
-    found = again(operand, key=key)
-    return weakened(found) if isinstance(plain(operand), Weak) else found
 
 
 class Inlined:
@@ -125,7 +119,7 @@ class Inlined:
     def run_again(self, *operands: Any) -> Any:
         """Return the results as a Var, or several, for Vars: computed, and recorded, once more."""
         key = object()
-        found = self.body.run(self.inputs([_once_more(operand, key) for operand in operands]))
+        found = self.body.run(self.inputs([x if is_number(x) else again(x, key=key) for x in operands]))
         return self.of_results(found[len(self.places) :])
 
     def lower(self, b: Any, *operands: Any) -> Any:
@@ -157,11 +151,17 @@ class _IntoBody(Interceptor):
     trace: Any = None
 
     def resolve(self, var: Any) -> Any:
-        """Return the input of the body for a Var from outside."""
-        return self.trace.own(var)
+        """Return the input of the body for a Var from outside, or a Python number, which stays there."""
+        return var if is_number(var) else self.trace.own(var)
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Record the operation on the body."""
+        """Record the operation on the body, unless its operands are Python numbers alone."""
+        if all(is_number(operand) or not isinstance(operand, (Handle, np.ndarray)) for operand in operands):
+            was_busy, self.is_busy = self.is_busy, True
+            try:
+                return op(*operands, **attrs)
+            finally:
+                self.is_busy = was_busy
         return op(*map(self.trace.own, operands), **attrs)
 
 

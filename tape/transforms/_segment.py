@@ -19,15 +19,14 @@ from tape.core.closures import rerun
 from tape.core.dispatch import recorder, resolve
 from tape.core.held import Kept
 from tape.core.interpreter import OPEN
-from tape.core.nesting import batch_below, batches_of, traced
+from tape.core.nesting import batch_below, batches_of, is_number, traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
-from tape.core.recording import param_again
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
-from tape.core.weak import Weak
+from tape.core.weak import exact
 from tape.interpreters.capturing import Captures, Substitution, protected
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._expand import push_series
@@ -57,6 +56,11 @@ def is_float(value: Any) -> bool:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.kind in "fc"
     return isinstance(value, (float, complex))
+
+
+def is_differentiated(operand: Any) -> bool:
+    """Return whether derivatives may be taken by an operand: by floats that are not Python's numbers."""
+    return is_float(operand) and not is_number(operand) and type(operand) not in (float, complex)
 
 
 def as_scalar(value: Any) -> Any:
@@ -214,14 +218,13 @@ class Segment:
             self.operands = self.inlined.operands
         else:
             with Captures() as region, refusing_writes(name):
-                args, kwargs = self.arguments([protected(plain(var)) for var in variables])
+                args, kwargs = self.arguments([protected(exact(plain(var))) for var in variables])
                 out = f(*args, **kwargs)
                 out = tree.map(region.resolve, out)
             self.packing = Packing(out)
             self.captured = region.vars
             self.operands = variables + region.values
-        # A callback gets Python's numbers as NumPy's, which would widen float32.
-        self._widens = [not isinstance(plain(operand), Weak) for operand in self.operands]
+        self._are_numbers = [*map(is_number, self.operands)]  # which callbacks get as NumPy's
         # A callback, or a rule, runs the code again when these are over.
         self._batches = [lanes for var in self.captured for lanes in batches_of(var)]
         refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
@@ -236,15 +239,21 @@ class Segment:
         )
 
     def captured_vars(self) -> list[Any]:
-        """Return the Vars that it closes over, without arrays that are leaves of a program."""
+        """Return the Vars that it closes over which may be differentiated.
+
+        In a program these are neither Python numbers nor arrays that are its leaves.
+        """
+        captured = [var for var in self.captured if not is_number(var)]
         if self.inlined is None:
-            return self.captured
+            return captured
         program: Any = recorder()
-        return [var for var in self.captured if not program.is_constant(var)]
+        return [var for var in captured if not program.is_constant(var)]
 
     def _results(self, values: Sequence[Any]) -> list[Any]:
         """Return the float results for other Vars among the arguments, and note their structure."""
-        args, kwargs = self.arguments(values)
+        variables = [self._leaves[i] for i in self.places]
+        pairs = zip(variables, values, strict=True)
+        args, kwargs = self.arguments([var if is_number(var) else value for var, value in pairs])
         leaves, structure = tree.flatten(self.f(*args, **kwargs))
         self.packing = Packing(tree.unflatten(structure, [plain(leaf) for leaf in leaves]), is_joined=False)
         if not self.packing.floats:
@@ -277,18 +286,19 @@ class Segment:
 
     def _call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         count = len(self.places)
-        args, kwargs = self.arguments([protected(operand) for operand in operands[:count]])
+        operands = [protected(resolve(operand)) for operand in operands]
+        args, kwargs = self.arguments(operands[:count])
         with refusing_writes(self.name):
             if not self.captured:
                 return f(*args, **kwargs)
-            with Substitution(self.captured, [protected(operand) for operand in operands[count:]]) as region:
+            with Substitution(self.captured, operands[count:]) as region:
                 return tree.map(region.resolve, f(*args, **kwargs))
 
     def run(self, *operands: Any) -> Any:
         """Return the packed result for other operands."""
-        pairs = zip(operands, self._widens, strict=True)
-        numbers = [x if widens or isinstance(x, Handle) else np.asarray(x).item() for x, widens in pairs]
-        out = self.packing.pack(self.packing.parts_of(self.call(self.f, numbers), self.name))
+        pairs = zip(operands, self._are_numbers, strict=True)
+        given = [np.asarray(x).item() if one and not isinstance(x, Handle) else x for x, one in pairs]
+        out = self.packing.pack(self.packing.parts_of(self.call(self.f, given), self.name))
         return self.checked([out])[0]
 
     def checked(self, results: Sequence[Any]) -> Sequence[Any]:
@@ -374,7 +384,7 @@ def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tup
     """Run on a new trace; return it, a param for each float operand (None for others), and the result."""
     with Trace(name, strict=True) as trace:
         operands = [resolve(operand) for operand in operands]
-        params = [param_again(trace, operand) if is_float(operand) else None for operand in operands]
+        params = [trace.param(operand) if is_differentiated(operand) else None for operand in operands]
         out = run(*(o if p is None else snapshot(p) for o, p in zip(operands, params, strict=True)))
     if OPEN and recorder() is not None and trace.is_plain and _is_on(trace, out):
         out = merge(trace, out)

@@ -12,14 +12,13 @@ from tape import errors, tree
 from tape.core.closures import Bound, rerun
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
-from tape.core.recording import param_again
 from tape.core.streams import without_draws
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
 from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
-from tape.transforms._segment import Segment, as_scalar, is_float
+from tape.transforms._segment import Segment, as_scalar, is_differentiated, is_float
 from tape.transforms.loops.counted import rows_of
 
 Body = Callable[[Any, int], Any]
@@ -181,7 +180,7 @@ class _Loop:
             for i in self.segment.packing.floats:
                 params.append(trace.param(leaves[i]))
                 leaves[i] = snapshot(params[-1])
-            held = [param_again(trace, value) if is_float(value) else None for value in captured]
+            held = [trace.param(value) if is_differentiated(value) else None for value in captured]
             values = [v if p is None else snapshot(p) for v, p in zip(captured, held, strict=True)]
             after = self._with(values, self.body, tree.unflatten(structure, leaves), step)
         return trace, params, held, after

@@ -23,7 +23,7 @@ from tape.core.streams import without_draws
 from tape.interpreters.batching import one_by_one
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
-from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
+from tape.transforms._segment import Packing, Segment, is_differentiated, push_through, recorded
 from tape.transforms.loops.capacity import is_met
 from tape.transforms.ode.runge_kutta import Tolerances, integrate
 from tape.transforms.ode.tableaus import TABLEAUS
@@ -283,7 +283,7 @@ class _Solution(_Equation):
     def _vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
         start, t = self._split(operands)
         slope = self._slope_of(operands)
-        floats = [k for k, operand in enumerate(operands) if is_float(operand)]
+        floats = [k for k, operand in enumerate(operands) if is_differentiated(operand)]
         solution = self._interpolated(start, t, operands)
 
         def adjoint(state: Any, minus_time: Any) -> Any:

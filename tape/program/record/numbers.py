@@ -14,9 +14,10 @@ import numpy as np
 
 from tape import errors, ops
 from tape.core.dispatch import resolve
+from tape.core.nesting import is_number, traced
 from tape.core.node import Handle, plain
 from tape.core.op import Op
-from tape.core.weak import Weak, WeakBool, exact, weak
+from tape.core.weak import WeakBool, exact, weak
 from tape.program.record.proxies import Proxy
 
 
@@ -41,6 +42,9 @@ def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
+            x, y = _inside(self), _inside(other)
+            if x is not self or y is not other:
+                return comparison(x, y)
             number = comparison(exact(plain(self)), exact(plain(other)))
             return _weakened(_exactly_compared(function, self, other), number)
         if (other is None or isinstance(other, str)) and comparison in (operator.eq, operator.ne):
@@ -110,7 +114,7 @@ def weakly_unary(function: Callable[..., Any], operation: Callable[[Any], Any]) 
     def method(self: Any) -> Any:
         if not _is_weak(self):
             return function(self)
-        number = _unless_bool(self)
+        number = _unless_bool(_inside(self))
         if number is not self:
             return operation(number)
         return _weakened(function(self), operation(exact(plain(self))))
@@ -122,7 +126,7 @@ def weakly_rounded(number: Any, ndigits: int) -> Any:
     """Round to a number of digits, as Python does for a Python number."""
     if not _is_weak(number):
         return ops.round(number, ndigits)
-    unless_bool = _unless_bool(number)
+    unless_bool = _unless_bool(_inside(number))
     if unless_bool is not number:
         return round(unless_bool, ndigits)
     return _weakened(_round(number, ndigits=ndigits), round(exact(plain(number)), ndigits))
@@ -136,9 +140,7 @@ def _inside(number: Any) -> Any:
 
 def _is_weak(operand: Any) -> bool:
     """Return whether this is a Python number, or was one before it was traced."""
-    return type(operand) in (float, complex, int, bool) or (
-        isinstance(operand, Handle) and operand.is_traced and isinstance(operand.node.value, Weak)
-    )
+    return type(operand) in (float, complex, int, bool) or is_number(operand)
 
 
 def _unless_bool(operand: Any) -> Any:
@@ -181,6 +183,7 @@ def _among_numbers(
 
 def _weakened(out: Any, number: Any) -> Any:
     """Make the result of an operation weak."""
-    if isinstance(out, Handle):
-        out.node.value = weak(number)
+    found = traced(out)
+    if isinstance(found, Handle):
+        found.node.value = weak(number)
     return out

@@ -19,8 +19,8 @@ from tape.conversion.callers import Caller, is_asked_by_user, is_shown
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
 from tape.core.dispatch import resolve
-from tape.core.interpreter import OPEN
-from tape.core.node import plain
+from tape.core.interpreter import OPEN, innermost_open
+from tape.core.node import Handle, plain
 from tape.core.var import Var
 from tape.core.weak import exact
 from tape.inplace.aliases import Stale
@@ -186,12 +186,19 @@ class Traced(Var, metaclass=_Opaque):
     def _of_text(self) -> Any:
         """Return the integers or bools whose text code asks for, which become guards; None for what is shown.
 
-        Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed.
+        Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed. Where
+        code runs again they are those of its numbers; as rows of a program it may ask for none.
         """
-        is_read = not isinstance(self.node, Stale) and self.dtype.kind in "biu" and self.size <= LIMIT
-        if not OPEN or not is_read or is_shown():
+        if not OPEN or isinstance(self.node, Stale) or is_shown():
             return None
-        inside = resolve(self)
+        inside: Any = resolve(self)
+        if inside is not self and not isinstance(inside, Handle):
+            return exact(inside)
+        if self.dtype.kind not in "biu" or self.size > LIMIT:
+            region: Any = innermost_open()
+            if getattr(region, "refuses_text", False):
+                raise region.refuse(f"a text of {errors.describe(self)}")
+            return None
         if inside is self and self.trace_ref() not in OPEN:
             return None
         if self.ndim:

@@ -79,7 +79,7 @@ class Body:
                 op(*operands, **node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
             )
             if isinstance(node.value, Weak):
-                found[id] = weakened(found[id])
+                found[id] = _weakened(found[id])
         return [found[id] for id in self.outputs]
 
     def computed(self, values: Sequence[Any]) -> list[Any]:
@@ -88,7 +88,7 @@ class Body:
             return self.run(values)
 
 
-def weakened(number: Any) -> Any:
+def _weakened(number: Any) -> Any:
     """Return a number as one of Python's: it widens no other dtypes."""
     var = traced(number)
     if not isinstance(var, Handle):
