@@ -294,6 +294,18 @@ INSTRUCTIONS: dict[str, list[tuple[str, str]]] = {
             "tape.grad(lambda a: sum([tape.root(lambda x: x ** 3 + x - np.sin(a * k), 0.5)"
             " for k in (1.0, 2.0)]))({number} * 1.0)",
         ),
+        ("vector", "tape.checkpoint(lambda u: np.sin(u * ({reckoned})))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint(lambda u: np.sin(u * ({reckoned})))(v)))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint(lambda u, k: np.sin(u * ({reckoned}) - k))(v, {number})))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint_loop(lambda s, _: np.sin(s * ({reckoned})), v, 3, 2)))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.scan(lambda s, _: (np.sin(s * ({reckoned})), None), v, None, 3)[0]))({vector})"),
+        ("vector", "tape.jvp(lambda v: tape.vmap(lambda e: np.sin(e * ({reckoned})))(v), ({vector},), ({vector},))[1]"),
+        (
+            "vector",
+            "turned = tape.custom_vjp(lambda v: np.sin(v * ({reckoned})))\n"
+            "turned.defvjp(lambda g, out, v: g * np.cos(v * ({reckoned})))\n"
+            "{new} = tape.grad(lambda v: np.sum(turned(v)))({vector})",
+        ),
         ("matrix", "tape.hessian(lambda v: tape.checkpoint(lambda v: np.prod(np.sin(v)))(v))({vector})"),
         ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint_loop(lambda s, _: s * v + {c}, v, 4, 2)))({vector})"),
         ("number", "tape.checkpoint_loop(lambda s, k: np.sin(s) * {number} + k, {number} * 1.0, 3, 2)"),
@@ -421,6 +433,16 @@ PARTS: dict[str, list[tuple[str, str]]] = {
             "(np.diag(np.arange({vector:8}.size) + 2.0)"
             " + np.outer(np.exp(1j * {vector:8}), np.exp(-1j * {vector:8})) * 0.5)",
         )
+    ],
+    "reckoned": [
+        ("", "{number:5} ** 2"),
+        ("", "{number:5} * {number:5} + {number:5}"),
+        ("", "-{number:5} / 3 + 1"),
+        ("", "max({number:5}, {c}) - 1"),
+        ("", "abs({number:5}) * {number:6}"),
+        ("", "{number:5} if {number:6} > {c} else {number:6} + 1"),
+        ("", "{number:5} % 0.7 - {number:5} // 0.3"),
+        ("", "round({number:5}) + sum([{number:5}, {number:6}])"),
     ],
     "size": [("", "1"), ("", "2"), ("", "3"), ("", "6")],
     "method": [("", "linear"), ("", "hazen"), ("", "median_unbiased"), ("", "lower"), ("", "midpoint")],

@@ -186,8 +186,8 @@ class Traced(Var, metaclass=_Opaque):
     def _of_text(self) -> Any:
         """Return the integers or bools whose text code asks for, which become guards; None for what is shown.
 
-        Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed. Where
-        code runs again they are those of its numbers; as rows of a program it may ask for none.
+        Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed.
+        Where code runs again they are those of its numbers; as rows of a program it may ask for none.
         """
         if not OPEN or isinstance(self.node, Stale) or is_shown():
             return None
@@ -201,10 +201,11 @@ class Traced(Var, metaclass=_Opaque):
             return None
         if inside is self and self.trace_ref() not in OPEN:
             return None
+        asked: Any = inside
         if self.ndim:
-            return np.asarray(inside)
-        bool(inside) if self.dtype == bool else int(inside)
-        return exact(plain(inside))
+            return np.asarray(asked)
+        bool(asked) if self.dtype == bool else int(asked)
+        return exact(plain(asked))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if (deferred := left_to_var(self)) is not None:
