@@ -189,3 +189,19 @@ def test_elements_that_may_be_named_twice_are_not_added_to():
 
     with pytest.raises(errors.UnsupportedError, match="another order"):
         program_of(f, np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8])
+def test_any_number_of_decimals(dtype):
+    """Powers of ten beyond 64 bits too, which NumPy multiplies up one by one."""
+    x = np.array(
+        [5.1, 149, 150, 250, 7.77e-21] if np.dtype(dtype).kind == "f" else [5, 149, 150, 250]
+    ).astype(dtype)
+    x = np.append(x, [1e25, 3e20, 1e300]) if dtype == np.float64 else x
+    with np.errstate(all="ignore"):
+        for decimals in (1, 2, 5, 19, 20, 64, 300, 308, -1, -2, -5, -19, -20, -25, -64, -300, -308):
+            compiled = tape.compile(lambda x, decimals=decimals: np.round(x, decimals))
+            for _ in range(2):
+                found = compiled(x)
+                assert found.dtype == dtype
+                np.testing.assert_array_equal(found, np.round(x, decimals))

@@ -7,6 +7,7 @@ by piece; at a jump the derivative is that of the piece which the value belongs 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,17 @@ _ldexp = Op(
 ldexp: Callable[..., Any] = recorder_of(_ldexp, 2, np.ldexp)  # not `elementwise`, whose rules see floats
 
 
+_INFINITE = 309
+"""The least power of ten that is no double."""
+
+
 def _lower_round(b: Any, x: Any, decimals: int) -> Any:
     x = b.value(x)
     if x.dtype.kind in "iu" and decimals >= 0:
         return x
     if x.dtype.kind == "c":  # each part by itself
         return b.complexes(_lower_round(b, b.reals(x), decimals))
-    power = float(10 ** np.abs(decimals))
+    power = prod([10.0] * min(abs(int(decimals)), _INFINITE))  # with the digits that NumPy's has
     if decimals > 0:
         return b.elementwise("rint", x * power) / power
     return b.cast(b.elementwise("rint", x / power) * power, x.dtype)
