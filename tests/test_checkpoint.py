@@ -638,6 +638,16 @@ def test_code_that_reads_numbers_stays_a_callback():
     assert any("runs in Python: the truth of" in note for note in notes)
 
 
+def test_code_in_a_callback_may_read_what_it_did_not_read_at_first():
+    def f(x, a, b):
+        return np.mean(checkpoint(lambda u: np.sin(u * (b if np.sum(x) + a > -0.3 else a + 1)))(x))
+
+    compiled = tape.compile(f)
+    for a in (-2.0, 0.0, -3.0, 1.0):
+        assert compiled(X, a, -0.25) == pytest.approx(f(X, a, -0.25), rel=1e-14)
+    assert set(callbacks(compiled)) == {"checkpoint(<lambda>)"}
+
+
 def test_texts_of_numbers_are_those_of_each_call():
     compiled = tape.compile(checkpoint(lambda x: x * float(f"{x:.1f}")))
     for x in (1.04, 2.16, 1.04):

@@ -22,7 +22,7 @@ import numpy as np
 
 from tape.core.dispatch import recorder
 from tape.core.held import Kept
-from tape.core.reached import Copies, Reach, is_users_object, written_into
+from tape.core.reached import Copies, Reach, Reaching, is_users_object, written_into
 
 _MOST_WORK = 10_000
 _OF_PYTHON = (FunctionType, MethodType, partial, type)
@@ -50,7 +50,7 @@ def rerun(f: Callable[..., Any], *args: Any) -> Any:
         _rerun_since.reset(token)
 
 
-class Bound:
+class Bound(Reaching):
     """A function that finds by its names, when it runs again, what was there when it was bound.
 
     Names are those of variables around it, globals and defaults, in the function itself and in those of the
@@ -83,7 +83,7 @@ class Bound:
     2.0
     """
 
-    __slots__ = ("_arrays", "_call", "_f", "_is_in_program", "_latest", "_reach", "_since", "_written")
+    __slots__ = ("_arrays", "_call", "_f", "_is_in_program", "_latest", "_since", "_written")
 
     def __init__(self, f: Callable[..., Any], written: MutableMapping[int, np.ndarray] | None = None) -> None:
         self._f = self._call = f

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dis import get_instructions
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
@@ -84,6 +84,14 @@ def _content(cell: CellType) -> Any:
         return _EMPTY
 
 
+class Reaching:
+    """An object that knows what its function reaches."""
+
+    __slots__ = ("_reach",)
+
+    _reach: Reach
+
+
 class Reach:
     """What a function reaches by the names in its code.
 
@@ -101,6 +109,8 @@ class Reach:
         The plain arrays among all these, defaults, and the items of tuples, by id.
     assigned : set
         The keys of variables and globals that one of the functions assigns to, which are not noted.
+    inner : list of Reaching
+        Those among the values, whose functions are not visited.
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
@@ -111,6 +121,7 @@ class Reach:
         self.arrays: dict[int, np.ndarray] = {}
         self._seen: dict[int, Any] = {}
         self.assigned: set[Any] = set()
+        self.inner: list[Reaching] = []
         self.visit(f)
         self._drop_assigned()
 
@@ -123,6 +134,8 @@ class Reach:
         elif isinstance(value, np.ndarray):
             if not value.dtype.hasobject:
                 self.arrays[id(value)] = value
+        elif isinstance(value, Reaching):
+            self.inner.append(value)
         elif kind in _MADE_OF_PARTS and id(value) not in self._seen:
             self._seen[id(value)] = value
             _rebuilt(value, self.visit)
@@ -157,6 +170,13 @@ class Reach:
             self.vars[key] = value, value.again()
         else:
             self.visit(value)
+
+    def all_vars(self) -> Iterator[Any]:
+        """Return the Vars, also of inner functions."""
+        for var, _ in self.vars.values():
+            yield var
+        for one in self.inner:
+            yield from one._reach.all_vars()
 
     def forget_changed(self) -> None:
         """Note no longer what is bound to something else now."""

@@ -23,6 +23,7 @@ from tape.core.nesting import batch_below, batches_of, is_number, traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
+from tape.core.reached import Reach
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
@@ -211,7 +212,8 @@ class Segment:
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         self.inlined: Inlined | None = None
-        if is_inlined and OPEN and (program := recorder()) is not None:
+        program = recorder() if OPEN else None
+        if is_inlined and program is not None:
             self.inlined = inlined(self._results, variables, program, name)
         if self.inlined is not None:
             self.captured = self.inlined.captured
@@ -221,6 +223,10 @@ class Segment:
                 args, kwargs = self.arguments([protected(exact(plain(var))) for var in variables])
                 out = f(*args, **kwargs)
                 out = tree.map(region.resolve, out)
+                self._used = len(region.vars)
+                for var in Reach(f).all_vars() if program is not None else ():  # another call may read others
+                    if var.trace_ref() is program:
+                        region.resolve(var)
             self.packing = Packing(out)
             self.captured = region.vars
             self.operands = variables + region.values
@@ -243,11 +249,10 @@ class Segment:
 
         In a program these are neither Python numbers nor arrays that are its leaves.
         """
-        captured = [var for var in self.captured if not is_number(var)]
         if self.inlined is None:
-            return captured
+            return [var for var in self.captured[: self._used] if not is_number(var)]
         program: Any = recorder()
-        return [var for var in captured if not program.is_constant(var)]
+        return [var for var in self.captured if not is_number(var) and not program.is_constant(var)]
 
     def _results(self, values: Sequence[Any]) -> list[Any]:
         """Return the float results for other Vars among the arguments, and note their structure."""
