@@ -417,24 +417,25 @@ def test_ten_thousand_nodes_are_stepped_through_without_waiting(show):
     while len(trace) < 10_000:
         x = np.sin(x) * a + x
     page = show(trace, root=x)
-    times = page.evaluate(
+    changes = page.evaluate(
         """() => {
           const slider = document.getElementById('slider'), button = document.getElementById('forward');
-          const timed = (act) => {
-            const start = performance.now();
+          const observer = new MutationObserver(() => {});
+          observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+          const changes = (act) => {
+            observer.takeRecords();
             act();
-            document.getElementById('tape').getBoundingClientRect();  // which waits for the layout
-            return performance.now() - start;
+            return observer.takeRecords().reduce((sum, one) => sum + 1 + one.addedNodes.length, 0);
           };
           const to = (step) => { slider.value = step; slider.dispatchEvent(new Event('input')); };
-          const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
           to(15000);
-          const steps = Array.from({ length: 50 }, () => timed(() => button.click()));
-          const jumps = Array.from({ length: 50 }, (_, k) => timed(() => to((k * 7919) % 29000)));
-          return [median(steps), median(jumps)];
+          const steps = Array.from({ length: 50 }, () => changes(() => button.click()));
+          const jumps = Array.from({ length: 50 }, (_, k) => changes(() => to((k * 7919) % 29000)));
+          return [Math.max(...steps), Math.max(...jumps)];
         }"""
     )
-    assert max(times) < 50
+    assert 0 < min(changes)
+    assert max(changes) < 1000  # of the page, whatever the length of the tape
     assert page.locator(".rows .row").count() < 100
     page.keyboard.press("End")
     to(page, 20_000)
