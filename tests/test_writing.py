@@ -283,6 +283,35 @@ def test_a_float_written_among_ints_is_refused_where_numpy_refuses_it(write, dty
             np.testing.assert_array_equal(compiled(x), expected)
 
 
+WAYS_OF_PYTHON = {
+    "slice": lambda a, k: a.__setitem__(slice(1, None), k),
+    "mask": lambda a, k: a.__setitem__(a > 0, k),
+    "list": lambda a, k: a.__setitem__([0, 2], k),
+    "put": lambda a, k: np.put(a, [1], k),
+    "where": lambda a, k: np.add(a, k, out=a, where=a > 0, casting="unsafe"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OF_PYTHON)
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_python_number_that_does_not_fit_among_integers_is_refused_however_it_is_written(way, kind):
+    def f(a, k):
+        a = a.copy()
+        WAYS_OF_PYTHON[way](a, k)
+        return a
+
+    compiled, a = tape.compile(f), np.array([1, 0, 5], np.int8)
+    for k in map(kind, (2, 3, 300, 2, -200)):
+        with np.errstate(all="ignore"):
+            try:
+                expected = f(a, k)
+            except OverflowError:
+                with pytest.raises((OverflowError, errors.TapeError)):
+                    compiled(a, k)
+            else:
+                np.testing.assert_array_equal(compiled(a, k), expected)
+
+
 def test_a_compiled_count_of_a_float_that_is_none_raises():
     def f(x):
         k = np.zeros(3, int)

@@ -60,7 +60,9 @@ def _write_ufunc(
             kwargs["where"] = where
         else:  # what is not asked for may have no value, and then no derivative: other operands are put there
             harmless = 2 if ufunc is np.arccosh else 0.5
-            inputs = tuple([_where_asked(where, x, harmless) for x in inputs])
+            inputs = tuple(map(as_operand, inputs))
+            if any(np.result_type(plain(x)).kind in "fc" for x in inputs):
+                inputs = tuple([_where_asked(where, x, harmless) for x in inputs])
     with writing(next(x for x in out if x is not None)):
         results = getattr(ufunc, method)(*inputs, **kwargs)
         results = list(results) if isinstance(results, tuple) else [results]
@@ -77,7 +79,6 @@ def _write_ufunc(
 
 
 def _where_asked(where: Any, x: Any, harmless: float) -> Any:
-    x = as_operand(x)
     is_float = np.result_type(plain(x)).kind in "fc"
     return ops.where(where, x, np.result_type(plain(x)).type(harmless if is_float else 1))
 

@@ -297,8 +297,8 @@ INSTRUCTIONS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.checkpoint(lambda u: np.sin(u * ({reckoned})))({vector})"),
         ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint(lambda u: np.sin(u * ({reckoned})))(v)))({vector})"),
         ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint(lambda u, k: np.sin(u * ({reckoned}) - k))(v, {number})))({vector})"),
-        ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint_loop(lambda s, _: np.sin(s * ({reckoned})), v, 3, 2)))({vector})"),
-        ("vector", "tape.grad(lambda v: np.sum(tape.scan(lambda s, _: (np.sin(s * ({reckoned})), None), v, None, 3)[0]))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint_loop(lambda w, _: np.sin(w * ({reckoned})), v, 3, 2)))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.scan(lambda w, _: (np.sin(w * ({reckoned})), None), v, None, 3)[0]))({vector})"),
         ("vector", "tape.jvp(lambda v: tape.vmap(lambda e: np.sin(e * ({reckoned})))(v), ({vector},), ({vector},))[1]"),
         (
             "vector",

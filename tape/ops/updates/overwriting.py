@@ -23,7 +23,7 @@ from tape.ops.structure.indexing import getitem
 from tape.ops.structure.positions import checked_positions
 from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
 from tape.ops.structure.taking import put_along_axis
-from tape.ops.structure.writing import set_at
+from tape.ops.structure.writing import fitting, set_at
 
 declare_samples(
     "np.copyto(x, y)",
@@ -100,6 +100,7 @@ def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
            [0., 2.]])
     """
     a, ind, v = as_operand(a), as_operand(ind), as_operand(v)
+    v = fitting(v, np.result_type(a))
     size = np.size(a)
     if not size and np.size(ind):
         raise OutOfBoundsError("put: there is nothing to write to in an array without elements")
