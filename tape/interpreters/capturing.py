@@ -39,7 +39,7 @@ class Captures(Interceptor):
         self._seen: dict[Any, Any] = {}
 
     def resolve(self, var: Any) -> Any:
-        """Map an outer Var to its plain value: an array, or a number that widens what the Var does."""
+        """Map an outer Var to its plain value, which for one that stands for a Python number is that."""
         if not isinstance(var, Handle):
             return var
         trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var

@@ -88,7 +88,8 @@ def _lower_round(b: Any, x: Any, decimals: int) -> Any:
         return x
     if x.dtype.kind == "c":  # each part by itself
         return b.complexes(_lower_round(b, b.reals(x), decimals))
-    power = prod([10.0] * min(abs(int(decimals)), _INFINITE))  # with the digits that NumPy's has
+    # Multiplied up as in NumPy, whose power has these digits.
+    power = prod([10.0] * min(abs(int(decimals)), _INFINITE), start=1.0)
     if decimals > 0:
         return b.elementwise("rint", x * power) / power
     return b.cast(b.elementwise("rint", x / power) * power, x.dtype)
