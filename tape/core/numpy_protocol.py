@@ -127,6 +127,13 @@ def _check_same_kind(name: str, inputs: Sequence[Any], dtype: np.dtype[Any]) -> 
             )
 
 
+def note_options(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Let a program that is recorded know the numbers of NumPy among the arguments of a function."""
+    program: Any = recorder()
+    if program is not None:
+        program.note_numbers((*args, *kwargs.values()))
+
+
 def call_function(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], like: Any = None
 ) -> Any:

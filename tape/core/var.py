@@ -14,8 +14,9 @@ import numpy as np
 from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.conversion.numbers import check_hash
+from tape.core.interpreter import OPEN
 from tape.core.node import snapshot
-from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise
+from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, note_options
 from tape.core.operands import other_operand
 from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.var_methods import binary, reflected, unary
@@ -148,6 +149,8 @@ class Var(InPlaceMethods):
         return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if OPEN:
+            note_options(args, kwargs)
         function = OPERATIONS.get(func)
         if function is None or "out" in kwargs:
             return call_function(func, args, kwargs, self)

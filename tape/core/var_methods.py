@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
+from tape.core.interpreter import OPEN
 from tape.core.node import Handle, plain
-from tape.core.numpy_protocol import call_function
+from tape.core.numpy_protocol import call_function, note_options
 from tape.core.results import is_several, unpack
 from tape.core.table import OPERATIONS
 from tape.core.var_numbers import PlainNumbers
@@ -72,6 +73,8 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method that does what a NumPy function does with this as its first argument."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if OPEN:
+            note_options(args, kwargs)
         operation = OPERATIONS.get(function)
         if operation is None or "out" in kwargs:  # it may be imported only now
             return call_function(function, (self, *args), kwargs)

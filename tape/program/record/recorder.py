@@ -7,7 +7,7 @@ over are leaves, read by reference in every call.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
@@ -79,6 +79,8 @@ class Recorder(Trace):
     caught : Exception or None
         The last exception of an operation or a conversion. If the function returns all the same, it has
         caught it; and whether it is raised may depend on the numbers.
+    numbers_read : list of numpy.generic
+        Options of operations, and what chooses branches, that are no Vars.
     observed : str
         How the function lets floating-point errors of its operations be raised or reported, if it does.
     is_computing : bool
@@ -99,7 +101,7 @@ class Recorder(Trace):
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
                  "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes",
-                 "observed", "reads_layout", "settings")  # fmt: skip
+                 "numbers_read", "observed", "reads_layout", "settings")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
@@ -111,6 +113,7 @@ class Recorder(Trace):
         self._seen = _Seen()
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
+        self.numbers_read: list[np.generic] = []
         self.observed = ""
         self.settings = Observed()
         self.is_computing = False
@@ -201,6 +204,14 @@ class Recorder(Trace):
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])
         return var
+
+    def note_numbers(self, values: Iterable[Any]) -> None:
+        """Note the numbers of NumPy that are given as options: of an array, say, that is closed over."""
+        for value in values:
+            if isinstance(value, np.generic):
+                self.numbers_read.append(value)
+            elif type(value) in (tuple, list):
+                self.note_numbers(value)
 
     def observe(self) -> None:
         """Note if floating-point errors are raised or reported that would not have been at the start."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import types
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,10 @@ from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.system.collector import collector_paused
+from tape.transforms._inlined import Inlined
 from tape.transforms.loops import rolling
+from tape.transforms.loops.body import Body
+from tape.transforms.loops.steps import Steps
 
 _PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
 
@@ -73,6 +76,8 @@ class Recorded:
         The leaves of the arguments that are ints of which guards depend.
     reads_layout : bool
         Whether it depends on how the arrays of the arguments lie in memory.
+    numbers_read : list of numpy.generic
+        Options of operations, and what chooses branches, that are no Vars.
     observed : str
         How the function lets floating-point errors be raised or reported, as no program does.
     """
@@ -90,6 +95,7 @@ class Recorded:
     ints_guarded: frozenset[int] = frozenset()
     reads_layout: bool = False
     observed: str = ""
+    numbers_read: Sequence[np.generic] = ()
 
     @property
     def weak(self) -> list[int]:
@@ -103,21 +109,11 @@ class Recorded:
     def plain_results(self, arrays: Iterable[np.ndarray]) -> list[Any]:
         """Return constants that plain NumPy may have computed: its numbers, and other arrays than these."""
         inputs, owners = set(self.inputs), {id(_owner(array)) for array in arrays}
-        leaves = [
-            node.value
-            for number, node in enumerate(self.nodes)
-            if node.op is None and number not in inputs and not _is_seed(node.value)
-        ]
-        operands = [
-            operand
-            for node in self.nodes
-            for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
-            if parent is None
-        ]
+        leaves, operands = _constants(self.nodes, inputs)
         results = [out.value for out in self.outputs if isinstance(out, Constant)]
         return [
             value
-            for value in (*leaves, *operands, *results)
+            for value in (*leaves, *operands, *results, *self.numbers_read)
             if isinstance(value, np.generic)
             or (type(value) is np.ndarray and id(_owner(value)) not in owners)
         ]
@@ -127,6 +123,37 @@ class Recorded:
         return [
             out.value if isinstance(out, Constant) else _fresh(self.nodes[out].value) for out in self.outputs
         ]
+
+
+def _constants(nodes: Sequence[Node], inputs: Collection[int]) -> tuple[list[Any], list[Any]]:
+    """Return the leaves of a tape that are no inputs, and the operands that are no nodes; of bodies, too."""
+    leaves = [
+        node.value
+        for number, node in enumerate(nodes)
+        if node.op is None and number not in inputs and not _is_seed(node.value)
+    ]
+    operands = [
+        operand
+        for node in nodes
+        for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
+        if parent is None
+    ]
+    for node in nodes:
+        for body in _bodies_of(node):
+            inner = _constants(body.nodes, body.inputs)
+            leaves += inner[0]
+            operands += inner[1]
+    return leaves, operands
+
+
+def _bodies_of(node: Node) -> Iterator[Body]:
+    """Return the tapes inside of a node: of a loop, or of code that runs again."""
+    if node.op is not None:
+        steps, rows = node.attrs.get("steps"), getattr(node.op.lower, "__self__", None)
+        if isinstance(steps, Steps):
+            yield steps.body
+        if isinstance(rows, Inlined):
+            yield rows.body
 
 
 @collector_paused()
@@ -228,7 +255,7 @@ def record(
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
-        trace.ints_guarded, trace.reads_layout, trace.observed,
+        trace.ints_guarded, trace.reads_layout, trace.observed, trace.numbers_read,
     )  # fmt: skip
 
 
