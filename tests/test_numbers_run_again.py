@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape import errors
 from tests.tiers import grid, is_full
 
 V = np.array([0.5, -0.25], np.float32)
@@ -89,14 +90,21 @@ DERIVATIVES = {
 @grid(times=1, place=[*PLACES, *SOLVERS], derivative=DERIVATIVES)
 @pytest.mark.filterwarnings("ignore")
 def test_numbers_are_those_of_each_call_and_widen_nothing(place, derivative):
-    """1e30 beside float32 has no square: what is computed in doubles would have."""
-    ks = (1.5, 2.5, 1.5) if place in SOLVERS else (1.5, 2.5, 1e30, 1.5)
+    """1e30 beside float32 has no square: what is computed in doubles would have. NumPy's numbers do widen."""
+    others = () if place in SOLVERS else (-0.5, 1e30, np.nan, np.float64(2.5), np.float32(0.5))
+    ks = (1.5, 2.5, *others, 1.5)
     first = (list({**PLACES, **SOLVERS}).index(place) + list(DERIVATIVES).index(derivative)) % 8
     for name in [*NUMBERS][first % 2 :: 2] if is_full() else [*NUMBERS][first::8]:
         f = DERIVATIVES[derivative](lambda u, k: {**PLACES, **SOLVERS}[place](u, k, NUMBERS[name]))  # noqa: B023
         compiled = tape.compile(f)
         with np.errstate(all="ignore"):
             for k in ks:
-                found, expected = compiled(V, k), f(V, k)
+                try:
+                    expected = f(V, k)
+                except errors.TapeError:  # the state of a loop may not become wider
+                    with pytest.raises(errors.TapeError):
+                        compiled(V, k)
+                    continue
+                found = compiled(V, k)
                 assert found.dtype == expected.dtype
                 np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6, err_msg=f"{name} of {k}")

@@ -1,4 +1,4 @@
-"""Numbers that Python reads inside of transforms: a program reads them anew in each call, or refuses."""
+"""Numbers that Python or NumPy reads inside of transforms: a program reads them anew, or refuses."""
 
 import math
 import operator
@@ -196,3 +196,40 @@ def test_integers_of_all_dtypes_are_keys(dtype):
     for n in (0, 1, 0):
         number = np.array(n, dtype)
         assert compiled(0.5, number) == f(0.5, n)
+
+
+# ---- of arrays that are closed over, and changed in place -----------------------------------------
+
+OF_ARRAYS = {
+    "map": lambda u, a: tape.map(lambda c: np.sin(c * a[0]), u),
+    "vmap": lambda u, a: tape.vmap(lambda c: np.sin(c * a[0]))(u),
+    "scan": lambda u, a: tape.scan(lambda c, x: (np.sin(c * a[0]), None), u, None, 3)[0],
+    "while_loop": lambda u, a: tape.while_loop(
+        lambda c: c[1] < 3, lambda c: (np.sin(c[0] * a.max()), c[1] + 1), (u, 0)
+    )[0],
+    "checkpoint": lambda u, a: tape.checkpoint(lambda u: np.sin(u * np.sum(a)))(u),
+    "nested": lambda u, a: tape.map(lambda c: tape.checkpoint(lambda u: np.sin(u * a[0]))(c), u),
+    "bound": lambda u, a: tape.fori_loop(0, a[0], lambda i, c: np.sin(c), u),
+    "cond": lambda u, a: tape.cond(a[0] > 2, lambda c: np.sin(c), lambda c: c * 2, u),
+    "switch": lambda u, a: tape.switch(a.argmax(), [lambda c: np.sin(c), lambda c: c * 2], u),
+    "root": lambda u, a: tape.root(lambda x: x**3 + x - u * a[0], u),
+    "option": lambda u, a: np.roll(u, a.argmax()) * np.arange(2),
+    "option of a method": lambda u, a: np.outer(u, u).sum(axis=a.argmax()),
+    "named option": lambda u, a: np.cumsum(np.outer(u, u), axis=a.argmax())[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+@pytest.mark.parametrize("is_gradient", [False, True])
+def test_what_numpy_reads_of_an_array_that_is_closed_over_is_read_anew(name, is_gradient):
+    a = np.array([1, 2]) if name == "bound" else np.array([1.0, 2.0])
+
+    def f(u):
+        return OF_ARRAYS[name](u, a)
+
+    g = tape.grad(lambda u: np.sum(f(u))) if is_gradient else f
+    compiled, u = tape.compile(g), np.array([0.5, -0.25])
+    for first in (1, 3, 1, 4, 2):
+        a[0] = first
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(u), g(u), rtol=1e-9)

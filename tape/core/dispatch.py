@@ -7,7 +7,8 @@ is asked first about operations on Vars from outside of the block. Without one t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,15 @@ class Interceptor(Interpreter):
             return self.intercept(op, operands, attrs)
         finally:
             self.is_busy = False
+
+    @contextmanager
+    def passed_by(self) -> Iterator[None]:
+        """Let operations in a block pass by it, to the interpreters around."""
+        was_busy, self.is_busy = self.is_busy, True
+        try:
+            yield
+        finally:
+            self.is_busy = was_busy
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return what the code inside gets in place of ``op(*operands, **attrs)``."""

@@ -127,8 +127,12 @@ def _check_same_kind(name: str, inputs: Sequence[Any], dtype: np.dtype[Any]) -> 
             )
 
 
-def note_options(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Let a program that is recorded know the numbers of NumPy among the arguments of a function."""
+def note_options(*args: Any, **kwargs: Any) -> None:
+    """Let a program that is being recorded know the NumPy scalars among the arguments of a function.
+
+    They become options of an operation, or choose a branch, and may have been read from an array that is
+    closed over: see ``numbers_read`` in `tape.program.record.recording`.
+    """
     program: Any = recorder()
     if program is not None:
         program.note_numbers((*args, *kwargs.values()))

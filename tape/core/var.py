@@ -150,7 +150,7 @@ class Var(InPlaceMethods):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if OPEN:
-            note_options(args, kwargs)
+            note_options(*args, **kwargs)
         function = OPERATIONS.get(func)
         if function is None or "out" in kwargs:
             return call_function(func, args, kwargs, self)

@@ -74,7 +74,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OPEN:
-            note_options(args, kwargs)
+            note_options(*args, **kwargs)
         operation = OPERATIONS.get(function)
         if operation is None or "out" in kwargs:  # it may be imported only now
             return call_function(function, (self, *args), kwargs)

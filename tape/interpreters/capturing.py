@@ -39,7 +39,7 @@ class Captures(Interceptor):
         self._seen: dict[Any, Any] = {}
 
     def resolve(self, var: Any) -> Any:
-        """Map an outer Var to its plain value, which for one that stands for a Python number is that."""
+        """Map an outer Var to its plain value: an array, or a Python number."""
         if not isinstance(var, Handle):
             return var
         trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var
@@ -86,9 +86,6 @@ class Substitution(Interceptor):
 
 
 def _around(region: Interceptor, var: Any) -> Any:
-    """Map a Var to its value in the interpreters around one, which is busy meanwhile."""
-    was_busy, region.is_busy = region.is_busy, True
-    try:
+    """Map a Var to its value in the interpreters around one."""
+    with region.passed_by():
         return resolve(var)
-    finally:
-        region.is_busy = was_busy

@@ -70,11 +70,8 @@ class Chosen(Interceptor):
             return var
         known = self._seen.get(id(var.node))
         if known is None:
-            was_busy, self.is_busy = self.is_busy, True
-            try:
+            with self.passed_by():
                 moved = element_at(var, self._places, self._lanes)
-            finally:
-                self.is_busy = was_busy
             known = self._seen[id(var.node)] = (var.node, moved)
         return known[1]
 

@@ -157,11 +157,8 @@ class _IntoBody(Interceptor):
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record the operation on the body, unless its operands are Python numbers alone."""
         if all(is_number(operand) or not isinstance(operand, (Handle, np.ndarray)) for operand in operands):
-            was_busy, self.is_busy = self.is_busy, True
-            try:
+            with self.passed_by():
                 return op(*operands, **attrs)
-            finally:
-                self.is_busy = was_busy
         return op(*map(self.trace.own, operands), **attrs)
 
 

@@ -166,6 +166,13 @@ class Packing:
         return parts
 
 
+def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:
+    """Capture all Vars of a program that a function may read: a callback reads others in other calls."""
+    for var in Reach(f).all_vars():
+        if var.trace_ref() is program:
+            region.resolve(var)
+
+
 class Segment:
     """One call of a function, which runs again as often as derivatives need it.
 
@@ -223,14 +230,13 @@ class Segment:
                 args, kwargs = self.arguments([protected(exact(plain(var))) for var in variables])
                 out = f(*args, **kwargs)
                 out = tree.map(region.resolve, out)
-                self._used = len(region.vars)
-                for var in Reach(f).all_vars() if program is not None else ():  # another call may read others
-                    if var.trace_ref() is program:
-                        region.resolve(var)
+                self._read = list(region.vars)
+                if program is not None:
+                    _capture_all(f, region, program)
             self.packing = Packing(out)
             self.captured = region.vars
             self.operands = variables + region.values
-        self._are_numbers = [*map(is_number, self.operands)]  # which callbacks get as NumPy's
+        self._are_numbers = [*map(is_number, self.operands)]  # callbacks get NumPy scalars in their places
         # A callback, or a rule, runs the code again when these are over.
         self._batches = [lanes for var in self.captured for lanes in batches_of(var)]
         refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
@@ -250,7 +256,7 @@ class Segment:
         In a program these are neither Python numbers nor arrays that are its leaves.
         """
         if self.inlined is None:
-            return [var for var in self.captured[: self._used] if not is_number(var)]
+            return [var for var in self._read if not is_number(var)]
         program: Any = recorder()
         return [var for var in self.captured if not is_number(var) and not program.is_constant(var)]
 

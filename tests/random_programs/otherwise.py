@@ -23,48 +23,48 @@ ORDERS = {
 }
 """In which terms are added."""
 
-
-PRODUCTS = ("einsum", "dot", "vdot", "inner", "outer", "kron", "convolve", "correlate", "tensordot")
+PRODUCTS = ("matmul", "einsum", "dot", "vdot", "inner", "outer", "kron", "convolve", "correlate", "tensordot")
 """Functions of NumPy that may be rounded once for a product and a sum, so that no product overflows."""
 
 
-class _Reordering(ast.NodeTransformer):
-    """Sums and products of matrices, as calls of the functions below."""
-
-    def __init__(self, order: str) -> None:
-        self.order = order
+class _Replacing(ast.NodeTransformer):
+    """Calls of functions, and products of matrices as such calls, replaced by others."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         if not isinstance(node.op, ast.MatMult):
             return node
-        return self._called("product_of", [node.left, node.right], [])
+        return self.replaced("np.matmul", [node.left, node.right], []) or node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        function = _FUNCTIONS.get(ast.unparse(node.func))
-        return node if function is None else self._called(function, node.args, node.keywords)
+        return self.replaced(ast.unparse(node.func), node.args, node.keywords) or node
 
-    def _called(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
-        return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(self.order), *args], keywords)
+    def replaced(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
+        """What stands in for a call; None if it stays."""
+        raise NotImplementedError
 
 
-class _Extending(ast.NodeTransformer):
+class _Reordering(_Replacing):
+    """Sums and products, as calls of functions that add in another order."""
+
+    def __init__(self, order: str) -> None:
+        self.order = order
+
+    def replaced(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
+        if name not in _FUNCTIONS:
+            return None
+        return ast.Call(ast.Name(_FUNCTIONS[name], ast.Load()), [ast.Constant(self.order), *args], keywords)
+
+
+class _Extending(_Replacing):
     """Products, as calls of a function that computes with more digits and a larger range."""
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        is_product = isinstance(node.op, ast.MatMult)
-        return self._called("np.matmul", [node.left, node.right], []) if is_product else node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        name = ast.unparse(node.func)
-        is_product = name.startswith("np.") and name[3:] in PRODUCTS
-        return self._called(name, node.args, node.keywords) if is_product else node
-
-    def _called(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
-        return ast.Call(ast.Name("extended", ast.Load()), [ast.parse(name).body[0].value, *args], keywords)
+    def replaced(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
+        if name.removeprefix("np.") not in PRODUCTS:
+            return None
+        function = ast.parse(name, mode="eval").body
+        return ast.Call(ast.Name("extended", ast.Load()), [function, *args], keywords)
 
 
 def summed_otherwise(program: Program) -> Iterator[Any]:
@@ -126,7 +126,7 @@ def _turned(value: Any) -> Any:
     return value
 
 
-_FUNCTIONS = {"np.sum": "sum_of", "tape.nn.linear": "linear_of"}
+_FUNCTIONS = {"np.matmul": "product_of", "np.sum": "sum_of", "tape.nn.linear": "linear_of"}
 OTHERWISE = {
     "product_of": _product_of,
     "sum_of": _sum_of,

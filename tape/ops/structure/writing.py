@@ -229,7 +229,7 @@ def _may_not_fit(v: Any, dtype: np.dtype[Any]) -> bool:
     return is_refused and not np.can_cast(given, dtype)
 
 
-def is_python(v: Any) -> bool:
+def _is_python(v: Any) -> bool:
     """Return whether a value is a real Python number, or stands for one."""
     number = plain(v)
     return isinstance(number, (int, float, Weak)) and not isinstance(number, np.generic)
@@ -237,7 +237,7 @@ def is_python(v: Any) -> bool:
 
 def fitting(v: Any, dtype: np.dtype[Any]) -> Any:
     """Return a Python number as an element of an array, which raises where it does not fit, or else ``v``."""
-    return _as_element(v, dtype) if is_python(v) and _may_not_fit(v, dtype) else v
+    return _as_element(v, dtype) if _is_python(v) and _may_not_fit(v, dtype) else v
 
 
 def _as_element(v: Any, dtype: np.dtype[Any]) -> Any:
@@ -296,7 +296,7 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
             f"set_at: {errors.describe(v)} does not fit into {errors.describe(x)}. Write its real part, or "
             "convert the array with astype"
         )
-    if not np.ndim(v) and (is_python(v) or not arrays) and _may_not_fit(v, dtype):
+    if not np.ndim(v) and (_is_python(v) or not arrays) and _may_not_fit(v, dtype):
         v = _as_element(v, dtype)
     elif kind in "fc" and dtype.kind not in "fc":
         v = astype(v, dtype)

@@ -206,7 +206,7 @@ class Recorder(Trace):
         return var
 
     def note_numbers(self, values: Iterable[Any]) -> None:
-        """Note the numbers of NumPy that are given as options: of an array, say, that is closed over."""
+        """Note the NumPy scalars among options: they may have been read from an array that is closed over."""
         for value in values:
             if isinstance(value, np.generic):
                 self.numbers_read.append(value)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
+from tape.core.numpy_protocol import note_options
 from tape.core.operands import lifted
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable
@@ -54,17 +54,10 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     check_callable(true_fun, "cond")
     check_callable(false_fun, "cond")
     pred = lifted(pred)
-    _note(pred)
+    note_options(pred)
     if batch_below(pred) is not None:
         return _of_batch("cond", ops.not_equal(pred, 0), [(False, false_fun), (True, true_fun)], operands)
     return _apart(true_fun(*operands) if pred else false_fun(*operands), operands)
-
-
-def _note(number: Any) -> None:
-    """Let a program that is recorded know which number chooses, if it is no Var."""
-    program: Any = recorder()
-    if program is not None:
-        program.note_numbers([number])
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -101,7 +94,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     for branch in branches:
         check_callable(branch, "switch")
     index = lifted(index)
-    _note(index)
+    note_options(index)
     if batch_below(index) is not None:
         nearest = ops.clip(index, 0, len(branches) - 1)
         return _of_batch("switch", nearest, list(enumerate(branches)), operands)
