@@ -2,6 +2,7 @@
 
 import gc
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each process has a core of its own: BLAS's threads would take turns
@@ -21,6 +22,8 @@ PASSED = "tape/plain"
 """Where the cache of pytest's has what the plain tier has run."""
 OF_MAINTAINERS = ("test_contributing.py", "test_docs_site.py", "test_mutation.py")
 """What only those who work on tape use is tried in the full tier alone."""
+EXAMPLES_OF = {"_torch.py": "torch", "_jax.py": "jax", "_pytensor.py": "pytensor"}
+"""What the examples in docstrings of `tape.interop` need."""
 done = pytest.StashKey()
 
 
@@ -97,6 +100,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(trylast=True)  # after others have selected and ordered
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        module = EXAMPLES_OF.get(item.path.name) if isinstance(item, pytest.DoctestItem) else None
+        if module and not find_spec(module):
+            item.add_marker(pytest.mark.skip(reason=f"{module} is not installed"))
     if config.getoption("--rest"):
         items[:] = rest.left_of(items, passed(config))
     elif not tiers.is_full() and getattr(config, "workerinput", {}).get("workerid", "gw0") == "gw0":

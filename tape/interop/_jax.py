@@ -45,9 +45,9 @@ def to_jax(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
     --------
     >>> import numpy as np, tape
     >>> from tape.interop import to_jax
-    >>> import jax  # doctest: +SKIP
-    >>> energy = to_jax(lambda x: np.sum(np.sin(x) ** 2))  # doctest: +SKIP
-    >>> jax.jit(jax.grad(energy))(jax.numpy.array([0.0, 1.0]))  # doctest: +SKIP
+    >>> import jax
+    >>> energy = to_jax(lambda x: np.sum(np.sin(x) ** 2))
+    >>> jax.jit(jax.grad(energy))(jax.numpy.array([0.0, 1.0]))
     Array([0.       , 0.9092974], dtype=float32)
     """
     jax = need("jax", "functions of JAX arrays")

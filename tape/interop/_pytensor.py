@@ -48,8 +48,8 @@ def to_pytensor(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
     >>> import numpy as np, tape
     >>> from tape.interop import to_pytensor
     >>> energy = to_pytensor(lambda x: np.sum(np.sin(x) ** 2))
-    >>> import pytensor, pytensor.tensor as pt  # doctest: +SKIP
-    >>> x = pt.dvector()  # doctest: +SKIP
+    >>> import pytensor, pytensor.tensor as pt
+    >>> x = pt.dvector()
     >>> gradient = pytensor.function([x], pytensor.grad(energy(x), x))  # doctest: +SKIP
     >>> gradient([0.0, 1.0])  # doctest: +SKIP
     array([0.        , 0.90929743])

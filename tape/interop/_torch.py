@@ -43,10 +43,10 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> import numpy as np, tape
     >>> from tape.interop import to_torch
     >>> energy = to_torch(lambda x: np.sum(np.sin(x) ** 2))
-    >>> import torch  # doctest: +SKIP
-    >>> x = torch.tensor([0.0, 1.0], requires_grad=True)  # doctest: +SKIP
-    >>> energy(x).backward()  # doctest: +SKIP
-    >>> x.grad  # doctest: +SKIP
+    >>> import torch
+    >>> x = torch.tensor([0.0, 1.0], requires_grad=True)
+    >>> energy(x).backward()
+    >>> x.grad
     tensor([0.0000, 0.9093])
     """
     torch = need("torch", "functions of tensors")
