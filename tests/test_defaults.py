@@ -9,14 +9,13 @@ from scipy import special
 import tape
 import tape.nn
 import tape.numpy
+import tape.ops.late
 import tape.scipy
 from tape import ops
 from tape.core.table import OPERATIONS
 
 UNSAID = {"keepdims": False, "where": True}  # the others are None
 """What NumPy's functions do where their signature says ``<no value>``."""
-OF_OUR_OWN = {(np.linalg.cross, "axis")}
-"""One function serves `numpy.cross` and `numpy.linalg.cross`, which takes the last axis as well."""
 
 
 def defaults(function):
@@ -33,7 +32,7 @@ def differences(function, original):
         expected, default = theirs[name], ours.get(name, "none")
         if expected is np._NoValue and default is not expected:
             expected = UNSAID.get(name)
-        if repr(default) != repr(expected) and (original, name) not in OF_OUR_OWN:
+        if repr(default) != repr(expected):
             found[name] = default, expected
     return found
 

@@ -7,6 +7,7 @@ import pytest
 
 import tape
 from tape.program.ir.vectorise import LEAST, VECTORISED
+from tests.oracles import assert_same
 from tests.tiers import grid
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.5, -3.0, 0.5, 1e-30, 1e30]
@@ -320,3 +321,21 @@ def test_numbers_stored_in_integers_fit_or_are_refused_as_by_numpy(dtype):
             else:
                 with np.errstate(invalid="ignore"):
                     np.testing.assert_array_equal(compiled(np.zeros(2, dtype), number), expected)
+
+
+@pytest.mark.parametrize("power", [np.power, operator.pow], ids=["ufunc", "operator"])
+def test_powers_of_bools_have_the_dtype_that_numpy_gives_them(power):
+    """Of a bool and the int 2, that of the operator is an int8, which overflows soon; no other is."""
+    m = np.array([True, False])
+    f = lambda m, k: power(m, k) * 100 * 2  # noqa: E731
+    for kind in (int, np.int64, np.int8, float):
+        compiled = tape.compile(f)
+        for k in map(kind, (3, 2, 1, 2, 3)):
+            expected = f(m, k)
+            assert_same(compiled(m, k), expected)
+            assert_same(tape.vmap(f, in_axes=(0, None))(m[None], k)[0], expected)
+            with tape.Trace() as trace:
+                assert_same(f(trace.input(m), k).value, expected)
+    fixed = tape.compile(lambda m: power(m, 2) * 100 * 2)
+    assert_same(fixed(m), f(m, 2))
+    assert_same(fixed(~m), f(~m, 2))

@@ -103,6 +103,9 @@ def test_integrals_in_programs_and_batches():
     rates = np.array([0.5, 1.5])
     assert_close(tape.vmap(tape.grad(damped), in_axes=(0, None))(rates, 1.0),
                  [tape.grad(damped)(rate, 1.0) for rate in rates], 1e-12)  # fmt: skip
+    batched = tape.compile(tape.vmap(tape.grad(damped), in_axes=(0, None)))
+    for end in (1.0, 0.5):
+        assert_close(batched(rates, end), [tape.grad(damped)(rate, end) for rate in rates], 1e-12)
 
 
 def test_an_infinite_limit_has_no_derivative_of_its_own():

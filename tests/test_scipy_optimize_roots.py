@@ -94,6 +94,7 @@ def test_batches_are_their_examples(case):
     for f in (case.on(tape.ops), tape.grad(lambda *args: np.sum(case.on(tape.ops)(*args)))):
         each = [f(*(arg[i] for arg in batch)) for i in range(2)]
         np.testing.assert_allclose(tape.vmap(f)(*batch), each, rtol=1e-12)
+        np.testing.assert_allclose(tape.compile(tape.vmap(f))(*batch), each, rtol=1e-12)
 
 
 def refused(error, *parts):

@@ -234,3 +234,19 @@ def test_fill_takes_a_number():
     assert_same(vjp(lambda v: filled(np.zeros((2, 3)), v), [np.array(1.0)])[0], np.array(6.0))
     with pytest.raises(errors.ShapeError):
         filled(np.zeros(2), [1.0])
+
+
+@grid(dtype=["u1", "u4", "i1", "i8"], v=[2, -1, 300, True, np.int64(2), np.array([2, 300]), np.uint64(3)],
+      ufunc=[np.add, np.subtract, np.multiply])  # fmt: skip
+def test_integers_of_other_kinds_wrap_as_in_numpy(dtype, v, ufunc):
+    def f(x):
+        y = x.copy()
+        ufunc.at(y, [0, 0], v)
+        return y
+
+    x = np.array([3, 4], dtype)
+    compiled = tape.compile(f)
+    for _ in range(2):
+        assert_same(compiled(x), f(x))
+    with tape.Trace() as trace:
+        assert_same(f(trace.input(x)).value, f(x))

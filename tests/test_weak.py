@@ -40,6 +40,7 @@ def types(out):
 
 OF_PYTHON = {
     "round": lambda a, b: (round(a), round(a, 1), round(-a * b, 2), round(a * 100, -1)),
+    "parts": lambda a, b: (a.real, a.imag, (a * b).real, (a + 2j * b).imag, (a > 0).real, int(b).imag),
     "comparison": lambda a, b: (a < b, a == b, 0 < a < b < 5, a != 1.5, not a),
     "sum of comparisons": lambda a, b: ((a > 0) + (b > 0), sum(x > 1 for x in (a, b)), (a > b) * a, -(a > 0)),
     "logic": lambda a, b: ((a > 0) & (b > 1), (a > 0) | (b > 9), (a > b) ^ True, (a > 0) & 3, True & (a > b)),

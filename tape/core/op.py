@@ -8,6 +8,7 @@ and which follow from which, is in `tape.core.rules`. This file never knows what
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any
@@ -40,6 +41,16 @@ _FRESH = _fresh()
 def _own(value: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     """Return what a function of users has returned: a copy, unless it is an operand; it may be a buffer."""
     return value if any(value is operand for operand in operands) else value.copy()
+
+
+def _read(attr: Any) -> Any:
+    """Return a static argument with plain integers and bools in place of Vars, which are read."""
+    if isinstance(attr, Handle):
+        is_read = not attr.ndim and attr.dtype.kind in "biu"  # type: ignore[attr-defined]
+        return (bool if attr.dtype == bool else operator.index)(attr) if is_read else attr  # type: ignore
+    if type(attr) in (tuple, list) and any(isinstance(part, (Handle, tuple, list)) for part in attr):
+        return type(attr)(map(_read, attr))
+    return attr
 
 
 def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -189,6 +200,9 @@ class Op:
         return f"<op {self.name}>"
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        for name, value in attrs.items():
+            if isinstance(value, (Handle, tuple, list)):
+                attrs[name] = _read(value)
         return bind(self, operands, attrs)
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ Nothing is computed here. Methods and attributes are in `tape.core.var_methods`,
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Var(InPlaceMethods):
     __truediv__, __rtruediv__ = binary(np.divide), reflected(np.divide)
     __floordiv__, __rfloordiv__ = binary(np.floor_divide), reflected(np.floor_divide)
     __mod__, __rmod__ = binary(np.remainder), reflected(np.remainder)
-    __pow__, __rpow__ = binary(np.power), reflected(np.power)
+    __pow__, __rpow__ = binary(operator.pow), reflected(operator.pow)
     __and__, __rand__ = binary(np.bitwise_and), reflected(np.bitwise_and)
     __or__, __ror__ = binary(np.bitwise_or), reflected(np.bitwise_or)
     __xor__, __rxor__ = binary(np.bitwise_xor), reflected(np.bitwise_xor)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import tape.ops.late  # noqa: F401  # it declares samples, too
 from tape.core.table import OPERATIONS
 from tape.inspect.samples import SAMPLES, declare_samples
 from tape.ops import special

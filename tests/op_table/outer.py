@@ -5,6 +5,8 @@ from tests.op_table.case import Case, call, complexes, joined, real
 CASES = [
     *(Case(f"outer {joined(pair)}", call("outer"), real(*pair[0]), real(*pair[1]))
       for pair in (((3,), (2,)), ((2, 2), (3, 1)), ((), (3,)), ((0,), (2,)))),
+    Case("linalg.outer", lambda ns, x, y: ns.linalg.outer(x, y), real(3), real(2)),
+    Case("linalg.cross", lambda ns, x, y: ns.linalg.cross(x, y, axis=0), real(3, 2), real(3, 1)),
     Case("outer complex", call("outer"), complexes(2), complexes(3)),
     *(Case(f"kron {joined(pair)}", call("kron"), real(*pair[0]), real(*pair[1]))
       for pair in (((2,), (3,)), ((2, 3), (2,)), ((2, 1, 2), (3, 2)), ((), (2, 2)), ((0, 2), (2, 1)))),

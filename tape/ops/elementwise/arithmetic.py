@@ -12,7 +12,7 @@ from tape.core.elementwise import elementwise
 from tape.core.linear import cast
 from tape.core.node import plain
 from tape.core.operands import as_operand
-from tape.core.table import INTERNAL
+from tape.core.table import INTERNAL, OPERATIONS, implements
 from tape.core.weak import Weak
 from tape.ops.elementwise.selection import where
 
@@ -137,5 +137,16 @@ power = elementwise(
     doc="``x ** y``. The derivative by the exponent is taken as 0 where the base is 0.",
 )
 pow = power
+_power = implements(operator.pow)(OPERATIONS[np.power])  # which defers to other operands
+
+
+@implements(np.power)
+def _power_of_ufunc(x1: Any, x2: Any) -> Any:
+    # NumPy's operator squares bools, as int8; the ufunc computes with the integers of a Python int.
+    is_square_of_bools = type(x2) is int and x2 == 2 and np.result_type(x1) == np.bool_
+    return _power(x1, np.int_(2) if is_square_of_bools else x2)
+
+
+_power_of_ufunc.op = power.op  # type: ignore[attr-defined]
 
 float_power = elementwise(np.float_power, _power_base, _power_exponent)

@@ -9,7 +9,8 @@ from tape.ops.linalg.norms import cond, matrix_norm, norm, vector_norm
 from tape.ops.linalg.pseudoinverse import lstsq, matrix_rank, pinv
 from tape.ops.linalg.singular import svd, svdvals
 from tape.ops.linalg.triangular import cho_solve, solve_triangular
-from tape.ops.products.outer import cross, outer
+from tape.ops.products.outer import space_cross as cross
+from tape.ops.products.outer import vectors_outer as outer
 from tape.ops.products.products import matmul, vecdot
 from tape.ops.products.tensors import multi_dot, tensordot
 from tape.ops.reduction.traces import matrix_trace as trace

@@ -29,7 +29,7 @@ declare_samples(
 )
 
 
-@implements(np.outer, np.linalg.outer)
+@implements(np.outer)
 def outer(a: Any, b: Any) -> Any:
     """All products of an element of one operand with one of the other.
 
@@ -52,6 +52,29 @@ def outer(a: Any, b: Any) -> Any:
     """
     a, b = as_operand(a), as_operand(b)
     return multiply(reshape(a, (np.size(a), 1)), b if np.ndim(b) == 1 else ravel(b))
+
+
+@implements(np.linalg.outer)
+def vectors_outer(x1: Any, x2: Any, /) -> Any:
+    """Return all products of elements of two vectors, as `numpy.linalg.outer`. Otherwise like `outer`.
+
+    Raises
+    ------
+    ShapeError
+        If an operand is no vector.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.linalg.outer([1.0, 2.0], [3.0]).shape
+    (2, 1)
+    """
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ShapeError(
+            f"linalg.outer takes two vectors, not arrays of shapes {list(np.shape(x1))} and "
+            f"{list(np.shape(x2))}. np.outer ravels its operands"
+        )
+    return outer(x1, x2)
 
 
 @implements(np.kron)
@@ -113,7 +136,7 @@ _cross: Any = Op(
 )
 
 
-@implements(np.cross, np.linalg.cross)
+@implements(np.cross)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """The cross product of vectors, or of stacks of vectors.
 
@@ -164,6 +187,31 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     if is_flat:
         return copy(getitem(out, (..., 2)), "C")
     return out if axisc % ndim == ndim - 1 else moveaxis(out, -1, axisc)
+
+
+@implements(np.linalg.cross)
+def space_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the cross product of vectors in space, as `numpy.linalg.cross`. Otherwise like `cross`.
+
+    Raises
+    ------
+    ShapeError
+        If a vector has not three components.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.linalg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    array([0., 0., 1.])
+    """
+    x1, x2 = as_operand(x1), as_operand(x2)
+    for x in (x1, x2):
+        if -np.ndim(x) <= axis < np.ndim(x) and np.shape(x)[axis] != 3:
+            raise ShapeError(
+                f"linalg.cross takes vectors of three components, not {np.shape(x)[axis]}. np.cross takes "
+                "those of two as well"
+            )
+    return cross(x1, x2, axis=axis)
 
 
 def _in_space(a: Any, axis: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -223,7 +224,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
     value = as_operand(a)
     ndim = np.ndim(value)
     for axis in axes if isinstance(axes, (Sequence, np.ndarray)) else (axes,):
-        axis = int(axis) + ndim if axis < 0 else int(axis)
+        axis = operator.index(axis) + (ndim if axis < 0 else 0)
         result = as_operand(func(value, axis))
         if np.ndim(result) == ndim - 1:
             result = expand_dims(result, axis)

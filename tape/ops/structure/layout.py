@@ -116,7 +116,8 @@ def of_kind(value: Any, example: Any) -> Any:
     """
     if np.ndim(value):
         return value
-    if type(example) in (float, complex) and isinstance(found := traced(value), Handle):
+    found = traced(value)
+    if type(example) in (float, complex) and isinstance(found, Handle) and not np.ndim(plain(found)):
         number = value[()]
         traced(number).node.value = weak(plain(found))
         return number

@@ -21,7 +21,7 @@ from tape.ops.elementwise.arithmetic import negative
 from tape.ops.elementwise.selection import equal
 from tape.ops.reduction.reductions import max as _max
 from tape.ops.structure.indexing import filled_index, getitem, getitem_op, parsed
-from tape.ops.structure.shape import broadcasts, reshape
+from tape.ops.structure.shape import astype, broadcasts, reshape
 from tape.ops.structure.writing import add_at, set_at, strong
 
 Shape = tuple[int, ...]
@@ -78,6 +78,8 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
             f"{name} with {1 + len(values)} operands: it takes {ufunc.nin} and has {ufunc.nout} results"
         )
     dtype = np.result_type(x)
+    if ufunc in _MODULAR and dtype.kind in "iu":
+        values = [astype(value, dtype) if value.dtype.kind in "iub" else value for value in values]
     try:
         ufunc.resolve_dtypes((dtype, *(value.dtype for value in values), dtype), casting="same_kind")
     except TypeError as error:
@@ -87,6 +89,10 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     if ufunc is np.subtract and values[0].dtype.kind in "fc":
         return add_at(x, negative(values[0]), index)
     return in_rounds(name, x, index, ufunc, *values)
+
+
+_MODULAR = (np.add, np.subtract, np.multiply)
+"""With integers of more bits they compute the same lower bits, which are all that NumPy keeps."""
 
 
 class At:

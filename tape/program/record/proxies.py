@@ -218,6 +218,8 @@ class Proxy(Number):
     def check_beside(self, ufunc: Any, array: Any) -> None:
         """Read this unless a ufunc does the same with every number of its range beside such an array."""
         dtype = array.dtype
+        if dtype.kind == "b" and ufunc is np.power:  # of 2 alone, the operator makes an int8
+            refuse(self)
         if dtype.kind not in "iu" or not isinstance(self.number, int):
             return
         if ufunc.__name__ not in _OF_INTS or dtype.kind == "u" or self.bound > np.iinfo(dtype).max:

@@ -309,6 +309,8 @@ class Traced(Var, metaclass=_Opaque):
     __pos__ = weakly_unary(ops.positive, operator.pos)
     __abs__ = weakly_unary(ops.absolute, operator.abs)
     __invert__ = weakly_unary(ops.invert, operator.invert)
+    real = Var.real.getter(weakly_unary(ops.real, operator.attrgetter("real")))  # type: ignore[attr-defined]
+    imag = Var.imag.getter(weakly_unary(ops.imag, operator.attrgetter("imag")))  # type: ignore[attr-defined]
 
     def __round__(self, ndigits: int | None = None) -> Any:
         if self.ndim or self.dtype.kind == "c":
