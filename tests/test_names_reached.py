@@ -1,7 +1,9 @@
 """Values that functions reach by other ways than plain names: what is changed there is seen, too."""
 
 import argparse
+import dataclasses
 import functools
+import importlib
 import itertools
 import operator
 import sys
@@ -239,6 +241,81 @@ def attribute_by_its_dict():
     return lambda x: x * held.__dict__["k"] * vars(held)["k"], lambda: setattr(held, "k", 5.0)
 
 
+def attributes_by_vars():
+    held = types.SimpleNamespace(a=1.0, b=2.0)
+    return lambda x: x * sum(vars(held).values()), lambda: setattr(held, "b", 5.0)
+
+
+def attributes_as_keyword_arguments():
+    held = types.SimpleNamespace(a=1.0, b=2.0)
+    combined = lambda x, a, b: a * x + b  # noqa: E731
+    return lambda x: combined(x, **held.__dict__), lambda: setattr(held, "b", 5.0)
+
+
+def attributes_that_are_new():
+    held = types.SimpleNamespace(a=1.0)
+    return lambda x: x * sum(v for _, v in vars(held).items()), lambda: setattr(held, "b", 5.0)
+
+
+def attributes_of_self_by_vars():
+    class Held:
+        def __init__(self):
+            self.a, self.b = 1.0, 2.0
+
+        def total(self, x):
+            return x * sum(vars(self)[name] for name in vars(self))
+
+    held = Held()
+    return held.total, lambda: setattr(held, "b", 5.0)
+
+
+def attributes_by_computed_names():
+    held = types.SimpleNamespace(layer0=1.0, layer1=2.0)
+    return (
+        lambda x: x * sum(getattr(held, f"layer{k}") for k in range(2)),
+        lambda: setattr(held, "layer1", 5.0),
+    )
+
+
+def fields_of_a_dataclass():
+    held = dataclasses.make_dataclass("Held", [("a", float), ("b", float)])(1.0, 2.0)
+    return (
+        lambda x: x * sum(getattr(held, field.name) for field in dataclasses.fields(held)),
+        lambda: setattr(held, "b", 5.0),
+    )
+
+
+def dict_of_a_dataclass():
+    held = dataclasses.make_dataclass("Held", [("a", float), ("b", float)])(1.0, 2.0)
+    return lambda x: x * sum(dataclasses.asdict(held).values()), lambda: setattr(held, "b", 5.0)
+
+
+def attribute_in_a_method_by_methodcaller():
+    class Held:
+        k = 1.0
+
+        def times(self, x):
+            return x * self.k
+
+    held = Held()
+    return lambda x: operator.methodcaller("times", x)(held), lambda: setattr(held, "k", 5.0)
+
+
+def module_by_import_module():
+    module = sys.modules["module_found_by_its_name"] = types.ModuleType("module_found_by_its_name")
+    module.k = 1.0
+    return (
+        lambda x: x * importlib.import_module("module_found_by_its_name").k,
+        lambda: setattr(module, "k", 5.0),
+    )
+
+
+def module_in_sys_modules():
+    module = sys.modules["module_found_by_its_name"] = types.ModuleType("module_found_by_its_name")
+    module.k = 1.0
+    return lambda x: x * sys.modules["module_found_by_its_name"].k, lambda: setattr(module, "k", 5.0)
+
+
 def item_of_an_array_of_python():
     held = array("d", [1.0])
     return lambda x: x * held[0], lambda: held.__setitem__(0, 5.0)
@@ -329,6 +406,9 @@ WAYS = [
     attribute_by_an_attrgetter_of_before, attribute_by_its_dict, item_of_an_array_of_python, item_of_bytes,
     item_of_an_array_of_objects, function_for_a_type_registered_later, bound_method_of_a_dict,
     bound_operator_of_a_list, method_in_a_partial, values_of_a_dict, proxy_of_a_dict,
+    attributes_by_vars, attributes_as_keyword_arguments, attributes_that_are_new, attributes_of_self_by_vars,
+    attributes_by_computed_names, fields_of_a_dataclass, dict_of_a_dataclass,
+    attribute_in_a_method_by_methodcaller, module_by_import_module, module_in_sys_modules,
     attribute_by_getattribute, attribute_by_a_partial, items_of_a_set, memory_of_an_array,
 ]  # fmt: skip
 

@@ -478,7 +478,14 @@ class Compiled:
             recorded = record(
                 self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
             )
+        except IntRead:
+            before.restore()
+            raise
         except Exception as error:
+            if ints or isinstance(error, errors.TapeError):  # it runs again
+                before.restore()
+            else:
+                before.settle()
             if ints:
                 return self._with_static_ints(known, args, kwargs)
             if isinstance(error, errors.TapeError):
@@ -489,8 +496,10 @@ class Compiled:
         if recorded.observed:
             known.is_plain = True
             self._growth.warn_of_observed(recorded.observed)
+            before.restore()
             return self._f(*args, **kwargs)
         if recorded.caught is not None:
+            before.restore()
             if ints:
                 return self._with_static_ints(known, args, kwargs)
             self._growth.warn_of_caught(recorded.caught)
@@ -500,11 +509,14 @@ class Compiled:
             known.layouts = known.layouts or {}
             leaves_given = tree.leaves((args, kwargs))
             if overlap_themselves(leaves_given):
+                before.restore()
                 return self._f(*args, **kwargs)
             if layout_of(leaves_given) is not None:  # whose program is for C order
                 if not known.paths:
+                    before.restore()
                     self._recorded(known, *in_c_order((args, kwargs)))
                 return Results(recorded).restore(leaves)
+        before.settle()
         names = Bindings(self._f, known.form.statics())
         if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
             return Results(recorded).restore(leaves)
@@ -523,11 +535,12 @@ class Compiled:
             known.awaits = str(missing)
             return Results(recorded).restore(leaves)
         results = recorded.plain_results([array.value for array in before.arrays])
+        unread = {id(b.value) for b in before.valued() if not recorded.has_read(b.value)}
         path = Path(recorded, program)
         with self._kinds.lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 self._growth.kinds += not known.paths
-                self._note_contents(known, path, names, results, arrays.contents)
+                self._note_contents(known, path, names, unread, results, arrays.contents)
                 known.use(path, names)
                 known.layouts = None if known.layouts is None else {}
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
@@ -540,19 +553,27 @@ class Compiled:
         known: Specialisation,
         path: Path,
         names: Bindings,
+        unread: set[int],
         results: Sequence[Any],
         held: dict[int, Binding],
     ) -> None:
-        """Note the arrays whose content a new path may depend on: by results of NumPy, or of Python."""
-        decisive = names.decisive()
+        """Note the arrays whose content a new path may depend on: by results of NumPy, or of Python.
+
+        Those that conditions depend on, whatever the evidence: a path may be the same for long.
+        """
+        decisive, conditions = names.decisive() | unread, names.decisive(conditions=True)
         if known.replaces is not None:
             before, changed = known.replaces
+            place = place_of(changed)
+            numbers = {number for number, content in held.items() if place_of(content) == place}
             is_same = any(path.is_same_as(other) for other in before.paths)
-            is_certain = not decisive and all(map(is_telling, results))
-            self._kinds.note_content(changed, is_same, is_certain)
+            is_certain = not numbers & decisive and all(map(is_telling, results))
+            if not numbers & conditions:
+                self._kinds.note_content(changed, is_same, is_certain)
             known.replaces = None
         for number, content in held.items():
-            if (results or number in decisive) and not self._kinds.is_independent_of(content):
+            is_evident = number not in conditions and self._kinds.is_independent_of(content)
+            if (results or number in decisive) and not is_evident:
                 known.contents.setdefault(place_of(content), content)
         names.extend(known.contents.values())
 

@@ -17,7 +17,7 @@ from tape.program.calls.binding import Binding
 
 __all__ = ["Arrays", "is_all_new", "is_telling", "place_of"]
 
-_SMALL = 4096
+_SMALL = 2**16
 """Number of bytes up to which all elements are compared in each call."""
 _SAMPLED = 32
 """Number of elements of larger arrays that are."""

@@ -71,3 +71,12 @@ class Binding:
     def current(self) -> Any:
         """Return what the name is bound to, if it `holds`."""
         return LOOKUPS[self.kind][1](self.owner, self.key)
+
+    def rebind(self, value: Any) -> None:
+        """Bind the name to another object."""
+        if self.kind == "attribute":
+            setattr(self.owner, self.key, value)
+        elif self.kind == "cell":
+            self.owner.cell_contents = value
+        elif self.kind in ("global", "item"):
+            self.owner[self.key] = value

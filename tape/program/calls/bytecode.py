@@ -2,84 +2,174 @@
 
 from __future__ import annotations
 
-import dis
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from dis import Instruction
 from functools import lru_cache
-from itertools import pairwise
 from types import CodeType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-_READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-_ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
+from tape.program.calls.expressions import ATTRIBUTE_READS, ITERABLE, OF_TYPE, READS, Expressions, Name, Param
+
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 _ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
-_DECIDES = (
+_CONDITIONS = (
     "POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE",
-    "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE", "BINARY_SUBSCR", "BINARY_SLICE",
+    "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE", "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP",
+    "UNARY_NOT",
+)  # fmt: skip
+_DECIDES = (
+    *_CONDITIONS, "BINARY_SUBSCR", "BINARY_SLICE", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC",
+    "CONVERT_VALUE",
 )  # fmt: skip
 _CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
 _NUMBERS = frozenset({"bool", "complex", "float", "int", "round", "range", "math", "cmath"})
 """What makes numbers of Python's, or takes them."""
-_READERS = frozenset({"item", "tolist"})
+_CHOOSERS = frozenset(
+    {"abs", "all", "any", "bytes", "dict", "divmod", "format", "frozenset", "hash", "len", "max",
+     "memoryview", "min", "pow", "repr", "set", "sorted", "str", "sum"}
+)  # fmt: skip
+"""What may make something of arrays, or of their elements, that shows no trace of them."""
+_ITERATES = frozenset({"enumerate", "filter", "iter", "list", "map", "reduce", "reversed", "tuple", "zip"})
+"""What hands on the elements of arrays."""
+_READERS = frozenset({"item", "tolist", "tobytes"})
 """Methods of arrays that make numbers of Python's."""
-_OF_TYPE = frozenset({"ndim", "shape", "size", "dtype"})
-"""Attributes of arrays that do not depend on what they hold."""
-_BY_STRINGS = frozenset({"getattr", "hasattr", "attrgetter", "vars", "__dict__", "__getattribute__"})
+_COUNTS = frozenset(
+    {"allclose", "argwhere", "array_equal", "array_equiv", "compress", "count_nonzero", "extract",
+     "flatnonzero", "intersect1d", "nonzero", "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique"}
+)  # fmt: skip
+"""Functions and methods with numbers of Python's, or arrays whose lengths depend on elements."""
+_BY_STRINGS = frozenset(
+    {"getattr", "hasattr", "attrgetter", "methodcaller", "vars", "__dict__", "__getattribute__"}
+)
 """What reads attributes whose names are strings."""
+_OF_ALL = frozenset({"vars", "__dict__", "dir", "fields", "asdict", "astuple"})
+"""What reads attributes without any name."""
+_MODULES = frozenset({"import_module", "__import__", "modules"})
+"""What finds modules whose names are strings."""
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
 """Methods that add to a collection, and read nothing of it."""
 _FILLS = frozenset({"fill", "sort", "partition", "put", "resize", "setfield"})
 """Methods of arrays that write into them."""
 
 
-class Names(NamedTuple):
+class Read(NamedTuple):
+    """A name of an array whose elements Python reads.
+
+    Attributes
+    ----------
+    name : str or Param
+    indices : int or None
+        How many indices the reading has: of arrays with more axes it reads a part. None: it reads elements of
+        all arrays.
+    is_held : bool or None
+        Whether the name is that of the array itself, of a collection that holds it, or of either.
+    is_condition : bool
+        Whether a condition depends on it, and on nothing that may be traced.
+    """
+
+    name: Name
+    indices: int | None = None
+    is_held: bool | None = None
+    is_condition: bool = False
+
+
+class Passed(NamedTuple):
+    """A name in an argument of a call.
+
+    Attributes
+    ----------
+    function : str
+        The name of the function that is called.
+    place : int or str
+        The position of the argument, or its name if it is passed by that.
+    name : str or Param
+    how : str
+        Whether the argument is what has the name, an item of that, or computed from it alone.
+    """
+
+    function: str
+    place: int | str
+    name: Name
+    how: Literal["itself", "item", "computed"]
+
+    def read(self, inside: Read) -> Read:
+        """Return what the function reads of the argument as a reading of this name."""
+        if self.how == "itself":
+            return inside._replace(name=self.name)
+        is_item = self.how == "item"
+        return inside._replace(
+            name=self.name, indices=inside.indices if is_item else None, is_held=is_item or None
+        )
+
+
+@dataclass
+class Names:
     """Names that code reads.
 
     Attributes
     ----------
-    globals : tuple of str
+    params : tuple of str
+        The parameters of the code itself.
+    globals : dict of str to None
         In the order of their first use.
-    attributes : frozenset of str
+    attributes : set of str
         Names of attributes, of any object.
-    read : frozenset of str
+    read : set of str
         Names of all kinds, except those of collections that it only adds to.
-    stored : frozenset of str
+    stored : set of str
         Names of all kinds that it binds, except local ones.
-    used : frozenset of str
+    used : set of str
         Names that it reads for more than to bind them anew, as ``count += 1`` does, or to write into what
         they are bound to, as ``log[k] = loss`` does.
-    written : frozenset of str
+    valued : set of str
+        Names that it reads for more than a shape or a dtype.
+    written : set of str
         Names of all kinds, except local ones, of what it writes into: ``work[k] = 1``, ``work += 1``,
         ``work.fill(1)``, also where a local variable is another name of it.
-    filled : frozenset of str
+    filled : set of str
         Names of collections of what it writes into: ``works[0][k] = 1``.
-    decisive : frozenset of str
+    decisive : set of Read
         Names in conditions and indices, and in what becomes a number of Python's: ``if k[0] > 0``,
-        ``x[k[0]]``, ``float(k.sum())``.
-    catches : bool
-        Whether it catches exceptions.
-    imports : tuple of tuple
+        ``x[k[0]]``, ``float(k.sum())``; and those of arrays whose elements it reads, ``max(1, k[0])``.
+    passed : set of Passed
+        Names that it passes to functions.
+    imports : list of tuple
         What it imports: level, module, and the names that it takes from it.
-    matches : bool
-        Whether it compares objects with the patterns of classes.
-    optional : frozenset of str
+    optional : set of str
         Names of attributes that it may do without: it asks for them by strings, as `getattr` does, or
         catches exceptions.
+    catches : bool
+        Whether it catches exceptions.
+    matches : bool
+        Whether it compares objects with the patterns of classes.
+    is_open : bool
+        Whether it reads attributes without their names, as ``vars(o).values()`` does.
     """
 
-    globals: tuple[str, ...]
-    attributes: frozenset[str]
-    read: frozenset[str]
-    stored: frozenset[str]
-    used: frozenset[str]
-    written: frozenset[str]
-    filled: frozenset[str]
-    decisive: frozenset[str]
-    catches: bool
-    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
-    matches: bool
-    optional: frozenset[str]
+    params: tuple[str, ...] = ()
+    globals: dict[str, None] = field(default_factory=dict)
+    attributes: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    valued: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    filled: set[str] = field(default_factory=set)
+    decisive: set[Read] = field(default_factory=set)
+    passed: set[Passed] = field(default_factory=set)
+    imports: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
+    optional: set[str] = field(default_factory=set)
+    catches: bool = False
+    matches: bool = False
+    is_open: bool = False
+
+    def params_at(self, place: int | str) -> tuple[Param, ...]:
+        """Return the parameters that an argument may be for; before a position there may be ``self``."""
+        if isinstance(place, str):
+            return (Param(place),)
+        return tuple(map(Param, self.params[place : place + 2]))
 
 
 @lru_cache(maxsize=4096)
@@ -89,168 +179,221 @@ def names_in(code: CodeType) -> Names:
     Examples
     --------
     >>> from tape.program.calls.bytecode import names_in
-    >>> names_in(compile("lambda x: scale * model.w @ x", "", "eval")).globals
-    ('scale', 'model')
+    >>> list(names_in(compile("lambda x: scale * model.w @ x", "", "eval")).globals)
+    ['scale', 'model']
     >>> sorted(names_in(compile("seen.append(w)", "", "exec")).read)
     ['append', 'w']
     """
-    found: dict[str, None] = {}
-    attributes: set[str] = set()
-    read: set[str] = set()
-    stored: set[str] = set()
-    written: set[str] = set()
-    filled: set[str] = set()
-    decisive: set[str] = set()
-    uses: Counter[str] = Counter()  # how often it is read, less how often it is bound to what it was and more
-    catches = matches = False
-    imports: list[tuple[int, str, tuple[str, ...]]] = []
-    instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
-    aliases, sources = _aliases(instructions), _sources(instructions)
-    for k, (instruction, following) in enumerate(zip(instructions, [*instructions[1:], None], strict=True)):
-        opname, name = instruction.opname, instruction.argval
-        catches = catches or opname in _CATCHES
+    return _Reader(code).names
+
+
+class _Reader:
+    """A walk through the instructions of code, which collects names."""
+
+    def __init__(self, code: CodeType) -> None:
+        self._code = code
+        self._expressions = Expressions(code)
+        self._instructions = self._expressions.instructions
+        self._uses: Counter[Name] = (
+            Counter()
+        )  # how often it is read, less how often it is bound to what it was
+        self.names = Names(params=self._expressions.params)
+        for k, one in enumerate(self._instructions):
+            self._read_name(k, one)
+            self._read_elements(k, one)
+            self._write(k, one)
+            self._look_for_kinds(k, one)
+        self._read_by_strings()
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                self._add(names_in(constant))
+        self.names.used |= (
+            _kept(name for name, count in self._uses.items() if count > 0) | self.names.optional
+        )
+
+    def _decide(self, start: int, end: int, is_condition: bool = False) -> None:
+        """Note that elements of all arrays that are read in an expression decide something."""
+        is_condition = is_condition and self._expressions.is_plain(start, end)
+        names = self._expressions.read(start, end)
+        self.names.decisive |= {Read(name, is_condition=is_condition) for name in names}
+
+    def _decide_if_plain(self, start: int, end: int) -> None:
+        if self._expressions.is_plain(start, end):
+            self._decide(start, end)
+
+    def _read_name(self, k: int, one: Instruction) -> None:
+        names, opname, name = self.names, one.opname, one.argval
         if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            found[name] = None
+            names.globals[name] = None
             if name in _NUMBERS:
-                decisive |= _read_in(instructions[k + 1 : _end(instructions, k)], sources)
-        elif opname in _DECIDES:  # a condition, or what is between brackets
-            looks_for_key = k > 0 and instructions[k - 1].opname == "CONTAINS_OP"
-            end = _start(instructions, k - 1) if looks_for_key else k
-            decisive |= _read_in(instructions[_start(instructions, k) : end], sources)
-        elif opname in _ATTRIBUTE_READS:
-            attributes.add(name)
+                self._decide(k + 1, self._expressions.call_of(k))
+        elif opname in ATTRIBUTE_READS:
+            names.attributes.add(name)
             if name in _FILLS and k:
-                written |= _names_of(instructions[k - 1], aliases)
+                names.written |= _kept(self._expressions.named_by(self._instructions[k - 1], self._aliases))
             if name in _READERS:
-                decisive |= _read_in(instructions[_start(instructions, k) : k], sources)
-        elif opname in _WRITES:
-            stored.add(name)
-            if _is_augmented(instructions[max(k - 2, 0) : k]):
-                uses[name] -= 1
-                written.add(name)
-        elif opname in _ITEM_WRITES:
-            end = _container(instructions, k)
-            into = _names_of(instructions[end - 1], aliases) if end else set()
-            written |= into
-            uses.subtract(into)
-            if end and instructions[end - 1].opname == "BINARY_SUBSCR":
-                filled |= _read_in(instructions[_start(instructions, end) : end], aliases)
-        elif opname == "STORE_FAST" and _is_augmented(instructions[max(k - 1, 0) : k]):
-            written |= aliases.get(name, set())
-        elif opname == "IMPORT_NAME":
-            level, taken = [before.argval for before in instructions[k - 2 : k]]
-            imports.append((level, name, tuple(taken or ())))
-        elif opname == "MATCH_CLASS":
-            matches = True
-            attributes |= {*instructions[k - 1].argval}
-            read |= {*instructions[k - 1].argval}
-        if opname in _READS or opname in _ATTRIBUTE_READS:
-            is_next = following is not None and following.opname in _ATTRIBUTE_READS
+                self._decide(self._expressions.start(k), k)
+            elif name in _COUNTS:  # a method, or a function of a module
+                self._decide_if_plain(self._expressions.start(k), k)
+        if opname in READS or opname in ATTRIBUTE_READS:
+            following = self._instructions[k + 1] if k + 1 < len(self._instructions) else None
+            is_next = following is not None and following.opname in ATTRIBUTE_READS
             if not (is_next and following is not None and following.argval in _COLLECTS):
-                read.add(name)
-                uses[name] += 1
-    used = {name for name, count in uses.items() if count > 0}
-    optional = attributes.copy() if catches else set()
-    if not _BY_STRINGS.isdisjoint(found) or not _BY_STRINGS.isdisjoint(attributes):
-        parts = {part for text in code.co_consts if isinstance(text, str) for part in text.split(".")}
-        optional |= {part for part in parts if part.isidentifier()}
-        attributes |= optional
-        read |= optional
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            inner = names_in(constant)
-            found |= dict.fromkeys(inner.globals)
-            attributes |= inner.attributes
-            read |= inner.read
-            stored |= inner.stored
-            used |= inner.used
-            written |= inner.written.difference(code.co_cellvars)
-            filled |= inner.filled.difference(code.co_cellvars)
-            decisive |= inner.decisive.difference(code.co_cellvars)
-            catches, matches = catches or inner.catches, matches or inner.matches
-            imports += inner.imports
-            optional |= inner.optional
-    return Names(
-        tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), frozenset(used | optional),
-        frozenset(written), frozenset(filled), frozenset(decisive), catches, tuple(imports), matches,
-        frozenset(optional),
-    )  # fmt: skip
+                names.read.add(name)
+                self._uses[name] += 1
+            if following is None or following.argval not in OF_TYPE:
+                names.valued.add(name)
+
+    def _read_elements(self, k: int, one: Instruction) -> None:
+        """Note what depends on elements of arrays without a trace of them."""
+        expressions, opname = self._expressions, one.opname
+        if opname in _DECIDES:  # a condition, or what is between brackets
+            looks_for_key = k > 0 and self._instructions[k - 1].opname == "CONTAINS_OP"
+            end = expressions.start(k - 1) if looks_for_key else k
+            self._decide(expressions.start(k), end, is_condition=opname in _CONDITIONS)
+        if opname == "CONTAINS_OP":
+            self._read_part(expressions.start(k), k, None)
+            self._decide(expressions.start(expressions.start(k)), expressions.start(k))
+        elif opname == "BINARY_SUBSCR":
+            start = expressions.start(k)
+            if indices := expressions.indices(start, k):
+                self._read_part(expressions.start(start), start, indices)
+        elif opname in ("GET_ITER", "UNPACK_SEQUENCE", "UNPACK_EX"):
+            start = expressions.start(k)
+            self._read_part(start, k, 1)
+            self._compare_in_comprehension(start, k)
+        elif expressions.is_call(k):
+            self._pass_arguments(k)
+
+    def _read_part(self, start: int, end: int, indices: int | None) -> None:
+        """Note the array that an expression is, or an item of a collection that it is."""
+        expressions = self._expressions
+        self.names.decisive |= {Read(name, indices, False) for name in expressions.alone(start, end)}
+        self.names.decisive |= {Read(name, indices, True) for name in expressions.holder(start, end)}
+
+    def _compare_in_comprehension(self, start: int, end: int) -> None:
+        """Note what a comprehension goes through, if it has conditions about that."""
+        before = self._instructions[start - 1 : start]
+        if before and before[0].opname == "MAKE_FUNCTION":
+            code = self._instructions[start - 2].argval
+            if isinstance(code, CodeType) and any(
+                read.name == Param(ITERABLE) and read.indices is None for read in names_in(code).decisive
+            ):
+                self._decide(start, end)
+
+    def _pass_arguments(self, k: int) -> None:
+        functions, arguments = self._expressions.call(k)
+        for function in _kept(functions):
+            for place, start, end in arguments:
+                if function in _ITERATES:
+                    self._read_part(start, end, 1)
+                elif function in _CHOOSERS and not (
+                    function == "len" and self._expressions.alone(start, end)
+                ):
+                    self._read_part(start, end, 1)
+                    self._decide_if_plain(start, end)
+                elif function in _COUNTS or (function == "where" and len(arguments) == 1):
+                    self._decide_if_plain(start, end)
+                self.names.passed |= {Passed(function, place, *found) for found in self._parts(start, end)}
+
+    def _parts(self, start: int, end: int) -> Iterator[tuple[Name, Literal["itself", "item", "computed"]]]:
+        """Yield the names that an argument depends on, and how."""
+        expressions = self._expressions
+        if alone := expressions.alone(start, end):
+            yield from ((name, "itself") for name in alone)
+        elif holder := expressions.holder(start, end):
+            yield from ((name, "item") for name in holder)
+        elif expressions.is_plain(start, end):
+            yield from ((name, "computed") for name in expressions.read(start, end))
+
+    @property
+    def _aliases(self) -> dict[str, set[Name]]:
+        return self._expressions.aliases
+
+    def _write(self, k: int, one: Instruction) -> None:
+        names, opname, name = self.names, one.opname, one.argval
+        if opname in _WRITES:
+            names.stored.add(name)
+            if _is_augmented(self._instructions[max(k - 2, 0) : k]):
+                self._uses[name] -= 1
+                names.written.add(name)
+        elif opname in _ITEM_WRITES:
+            end = self._expressions.container(k)
+            into = self._expressions.named_by(self._instructions[end - 1], self._aliases) if end else set()
+            names.written |= _kept(into)
+            self._uses.subtract(into)
+            if end and self._instructions[end - 1].opname == "BINARY_SUBSCR":
+                names.filled |= _kept(
+                    self._expressions.read(self._expressions.start(end), end, self._aliases)
+                )
+        elif opname == "STORE_FAST" and _is_augmented(self._instructions[max(k - 1, 0) : k]):
+            names.written |= _kept(self._aliases.get(name, set()))
+
+    def _look_for_kinds(self, k: int, one: Instruction) -> None:
+        names = self.names
+        names.catches = names.catches or one.opname in _CATCHES
+        if one.opname == "IMPORT_NAME":
+            level, taken = [before.argval for before in self._instructions[k - 2 : k]]
+            names.imports.append((level, one.argval, tuple(taken or ())))
+        elif one.opname == "MATCH_CLASS":
+            names.matches = True
+            names.attributes |= {*self._instructions[k - 1].argval}
+            names.read |= {*self._instructions[k - 1].argval}
+
+    def _read_by_strings(self) -> None:
+        """Add the attributes and modules that code names by strings, or does without."""
+        names = self.names
+        known = names.globals.keys() | names.attributes
+        texts = [text for text in self._code.co_consts if isinstance(text, str)]
+        if names.catches:
+            names.optional |= names.attributes
+        if not _BY_STRINGS.isdisjoint(known):
+            parts = {part for text in texts for part in text.split(".")}
+            names.optional |= {part for part in parts if part.isidentifier()}
+            names.attributes |= names.optional
+            names.read |= names.optional
+        if not _MODULES.isdisjoint(known):
+            names.imports += [(0, text, ()) for text in texts if text.replace(".", "_").isidentifier()]
+        names.is_open = not _OF_ALL.isdisjoint(known) or self._computes_names()
+
+    def _computes_names(self) -> bool:
+        """Return whether the names of attributes come from anything but strings in the code."""
+        for k in range(len(self._instructions)):
+            if self._expressions.is_call(k):
+                functions, arguments = self._expressions.call(k)
+                if "getattr" in functions:
+                    names = [(start, end) for place, start, end in arguments if place == 1]
+                    if any(
+                        self._instructions[start].opname != "LOAD_CONST" or end - start > 1
+                        for start, end in names
+                    ):
+                        return True
+        return False
+
+    def _add(self, inner: Names) -> None:
+        """Add the names of a function that is defined in this one."""
+        names, own = self.names, {*self._code.co_cellvars}
+        for part in ("globals", "attributes", "read", "stored", "used", "valued", "optional"):
+            getattr(names, part).update(getattr(inner, part))
+        names.written |= inner.written - own
+        names.filled |= inner.filled - own
+        names.imports += inner.imports
+        names.catches, names.matches = names.catches or inner.catches, names.matches or inner.matches
+        names.is_open = names.is_open or inner.is_open
+        for kind, others in (("decisive", inner.decisive), ("passed", inner.passed)):
+            for one in others:
+                if isinstance(one.name, str):
+                    is_own, is_param = one.name in own, one.name in names.params
+                    if is_param or not is_own:
+                        name = Param(one.name) if is_own else one.name
+                        getattr(names, kind).add(one._replace(name=name))
 
 
-def _is_augmented(before: Sequence[dis.Instruction]) -> bool:
+def _kept(names: Iterable[Name]) -> set[str]:
+    """Return names that are not parameters."""
+    return {name for name in names if isinstance(name, str)}
+
+
+def _is_augmented(before: Sequence[Instruction]) -> bool:
     """Return whether what is bound after these instructions is the result of ``+=`` or its like."""
     return any(one.opname == "BINARY_OP" and one.argrepr.endswith("=") for one in before)
-
-
-def _names_of(instruction: dis.Instruction, aliases: dict[str, set[str]]) -> set[str]:
-    """Return the name that an instruction reads; of a local one, the name that it stands for, if any."""
-    if instruction.opname in _READS or instruction.opname in _ATTRIBUTE_READS:
-        return {instruction.argval}
-    return aliases.get(instruction.argval, set()) if instruction.opname.startswith("LOAD_FAST") else set()
-
-
-def _aliases(instructions: Sequence[dis.Instruction]) -> dict[str, set[str]]:
-    """Return local variables that are bound once, to what has a name that is not local: with that name."""
-    bindings = Counter(one.argval for one in instructions if one.opname == "STORE_FAST")
-    return {
-        one.argval: _names_of(before, {})
-        for before, one in pairwise(instructions)
-        if one.opname == "STORE_FAST" and bindings[one.argval] == 1
-    }
-
-
-def _sources(instructions: Sequence[dis.Instruction]) -> dict[str, set[str]]:
-    """Return local variables with the names that are read in what they are bound to."""
-    sources: dict[str, set[str]] = {}
-    for k, one in enumerate(instructions):
-        if one.opname == "STORE_FAST":
-            is_of_loop = k > 1 and instructions[k - 1].opname == "FOR_ITER"
-            end = k - 1 - (instructions[k - 2].opname == "GET_ITER") if is_of_loop else k
-            found = _read_in(instructions[_start(instructions, end) : end], sources)
-            sources.setdefault(one.argval, set()).update(found)
-    return sources
-
-
-def _container(instructions: Sequence[dis.Instruction], at: int) -> int:
-    """Return where the expression ends in whose value an item is bound; 0 if that is not clear."""
-    end = at
-    while end and instructions[end - 1].opname == "SWAP":  # of an augmented assignment
-        end -= 1
-    if end < at:
-        copies = [k for k in range(end) if instructions[k].opname == "COPY"]
-        end = copies[-2] if len(copies) > 1 else 0
-    for _ in range(2 if instructions[at].opname == "STORE_SLICE" and end == at else 1):
-        end = _start(instructions, end)
-    return end
-
-
-def _start(instructions: Sequence[dis.Instruction], end: int) -> int:
-    """Return where the expression begins whose value is on the stack before an instruction."""
-    depth = 0
-    while end and depth < 1:
-        end -= 1
-        depth += _effect(instructions[end])
-    return end
-
-
-def _end(instructions: Sequence[dis.Instruction], start: int) -> int:
-    """Return where the call ends whose function an instruction loads."""
-    depth = 0
-    for k in range(start, len(instructions)):
-        depth += _effect(instructions[k])
-        if k > start and depth <= 1:
-            return k + 1
-    return len(instructions)
-
-
-def _effect(instruction: dis.Instruction) -> int:
-    return dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
-
-
-def _read_in(instructions: Sequence[dis.Instruction], sources: dict[str, set[str]]) -> set[str]:
-    """Return the names that instructions read, but for those of which only the type matters."""
-    found: set[str] = set()
-    for one, following in zip(instructions, [*instructions[1:], None], strict=True):
-        if following is None or following.argval not in _OF_TYPE:
-            found |= _names_of(one, sources)
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from itertools import chain
@@ -10,7 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tape import tree
+from tape.core.node import Handle, plain
+from tape.core.weak import exact
 from tape.program.calls.binding import LOOKUPS, OF_EQUALS, Binding
+from tape.program.calls.bytecode import Read
 from tape.program.calls.reached import Search
 
 __all__ = ["Bindings"]
@@ -59,6 +64,7 @@ class Bindings:
         self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
         self._held = {id(b.value): b.key for b in search.found if not isinstance(b.value, np.ndarray)}
         self._decisive = search.decisive
+        self._valued = search.valued
         self.tells_types = search.catches or any(
             b.kind == "presence" and b.key == "type" for b in search.found
         )
@@ -75,6 +81,20 @@ class Bindings:
             for b in self.found
             if b.kind in ("global", "cell", "attribute") and b.key not in self._stored
         )
+
+    def settle(self) -> None:
+        """Bind names, and items, that a run has bound to traced values to the plain values of these."""
+        for binding in self.found:
+            with suppress(Exception):  # whatever an object raises that is asked for its attributes
+                if not binding.holds():
+                    _settle(binding)
+
+    def restore(self) -> None:
+        """Bind names that a run has bound to something else as they were, for it to run again."""
+        for binding in self.found:
+            with suppress(Exception):
+                if binding.key in self._stored and not binding.holds():
+                    binding.rebind(binding.value)
 
     def bound_anew(self) -> Binding | None:
         """Return a name that a run of the function has bound to something else, and that it uses as well.
@@ -99,16 +119,31 @@ class Bindings:
         )
         return next(chain(self._iterators, arrays), None)
 
-    def decisive(self) -> set[int]:
+    def valued(self) -> list[Binding]:
+        """Return the arrays of which code may read more than the shape and the dtype."""
+        return [b for b in self.arrays if b.kind == "item" or b.key in self._valued]
+
+    def decisive(self, *, conditions: bool = False) -> set[int]:
         """Return the ids of arrays that are in conditions and indices, or become numbers of Python's.
 
-        Also where the name in these is that of the collection that holds them.
+        Or whose elements are read in other ways; also where the name is that of a collection that holds them.
+        With ``conditions``, only those that conditions depend on.
         """
-        return {
-            id(binding.value)
-            for binding in self.arrays
-            if binding.key in self._decisive or self._held.get(id(binding.owner)) in self._decisive
-        }
+        reads: dict[Any, list[Read]] = {}
+        for read in self._decisive:
+            if read.is_condition or not conditions:
+                reads.setdefault(read.name, []).append(read)
+
+        def decides(binding: Binding) -> bool:
+            held_by = self._held.get(id(binding.owner))
+            return any(
+                read.is_held in (None, is_held)
+                and (read.indices is None or binding.value.ndim <= read.indices)
+                for is_held, name in ((False, binding.key), (True, held_by))
+                for read in reads.get(name, ())
+            )
+
+        return {id(binding.value) for binding in self.arrays if decides(binding)}
 
     def changed(self) -> Binding | None:
         """Return a name that is bound to something else now, if there is one."""
@@ -140,3 +175,21 @@ class Bindings:
             f"{'==' if b.kind in OF_EQUALS else 'is'} {bind(b.value)}"
             for b in self.found
         ]
+
+
+def _settle(binding: Binding) -> None:
+    parts = [replace(binding, value=binding.current())]
+    if binding.kind in ("keys", "length"):  # of a collection with other items now
+        items = binding.owner.items() if isinstance(binding.owner, dict) else enumerate(binding.owner)
+        parts = [Binding("item", binding.owner, key, value) for key, value in [*items]]
+    for part in parts:
+        leaves, structure = tree.flatten(part.value)
+        if any(isinstance(leaf, Handle) for leaf in leaves):
+            part.rebind(tree.unflatten(structure, [_settled(leaf) for leaf in leaves]))
+
+
+def _settled(leaf: Any) -> Any:
+    if not isinstance(leaf, Handle):
+        return leaf
+    value = exact(plain(leaf))
+    return value.copy() if isinstance(value, np.ndarray) else value

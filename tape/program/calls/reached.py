@@ -29,7 +29,8 @@ from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.core.op import Op
 from tape.program.calls.binding import VALUES, Binding
-from tape.program.calls.bytecode import names_in
+from tape.program.calls.bytecode import Names, Read, names_in
+from tape.program.calls.expressions import Param
 
 __all__ = ["Search"]
 
@@ -61,11 +62,15 @@ class Search:
         self._read: set[str] = set()  # all names that code reads, not only puts something into
         self.stored: set[str] = set()  # names that code binds, of whatever kind
         self.used: set[str] = set()  # names that code reads for more than to bind them anew
+        self.valued: set[str] = set()  # names of which it reads more than the shape
         self.written: set[str] = set()  # names of what code writes into
         self.filled: set[str] = set()  # names of collections of such
-        self.decisive: set[str] = set()  # names in conditions, and in what becomes a number of Python's
+        self.decisive: set[Read] = set()  # names in conditions, and in what becomes a number of Python's
+        self._is_open = False  # whether code reads attributes without their names
+        self._functions: dict[str, list[Names]] = {}  # what functions read, by their names
         self._known: set[tuple[int, str]] = set()
         self._visit_all()
+        self._follow_arguments()
         self.arrays = [
             binding for binding in (*self.found, *self.fixed) if isinstance(binding.value, np.ndarray)
         ]
@@ -181,6 +186,7 @@ class Search:
                 self._bind("attribute", function, name, getattr(function, name))
         self._waiting.append(function.__kwdefaults__)
         names = names_in(code)
+        self._functions.setdefault(code.co_name, []).append(names)
         self._import(names.imports, function.__globals__)
         self.matches = self.matches or names.matches
         self._optional |= names.optional
@@ -191,8 +197,10 @@ class Search:
         self.used |= names.used
         if not self._is_in_operations:
             self.written |= names.written
+            self.valued |= names.valued
             self.filled |= names.filled
             self.decisive |= names.decisive
+        self._is_open = self._is_open or names.is_open
         for name in names.globals:
             if name in function.__globals__:
                 self._bind("global", function.__globals__, name, function.__globals__[name])
@@ -201,6 +209,36 @@ class Search:
         for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
             if value is not _EMPTY:
                 self._bind("cell", cell, name, value)
+
+    def _follow_arguments(self) -> None:
+        """Add to the names that decide something those that are passed to functions where they do."""
+        for binding in self.found:
+            function = binding.value
+            if isinstance(function, (types.MethodType, staticmethod, classmethod)):
+                function = function.__func__
+            if isinstance(function, types.FunctionType) and isinstance(binding.key, str):
+                known = self._functions.setdefault(binding.key, [])
+                if not any(names is names_in(function.__code__) for names in known):
+                    known.append(names_in(function.__code__))
+        every = list({id(names): names for known in self._functions.values() for names in known}.values())
+        reads = {
+            id(names): {read for read in names.decisive if isinstance(read.name, Param)} for names in every
+        }
+        is_complete = False
+        while not is_complete:
+            is_complete = True
+            for names in every:
+                for passed in names.passed:
+                    found = {
+                        passed.read(read)
+                        for callee in self._functions.get(passed.function, ())
+                        for read in reads[id(callee)]
+                        if read.name in callee.params_at(passed.place)
+                    }
+                    known_reads = reads[id(names)] if isinstance(passed.name, Param) else self.decisive
+                    if not found <= known_reads:
+                        known_reads |= found
+                        is_complete = False
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
@@ -261,8 +299,14 @@ class Search:
         if isinstance(owner, type):
             held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
             return {name for name, value in held if name in self._attributes or _is_special(name, value)}
+        own = _own(owner) or {}
+        if self._is_open and type(own) is dict and 0 < len(own) <= _MOST_ITEMS:
+            self._attributes.update(own)
+            if (id(owner), "") not in self._known:
+                self._known.add((id(owner), ""))
+                self.found.append(Binding("keys", own, None, (*own,)))
         if not self._is_users(type(owner)):
-            return self._attributes & {*(_own(owner) or ()), *_slots(type(owner))}
+            return self._attributes & {*own, *_slots(type(owner))}
         if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
             return self._attributes
         held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]

@@ -106,6 +106,16 @@ class Recorded:
             if type(out) is int and isinstance(self.nodes[out].value, Weak)
         ]
 
+    def has_read(self, array: np.ndarray) -> bool:
+        """Return whether an operation reads a plain array, or a part of it."""
+        leaves, operands = _constants(self.nodes, {*self.inputs})
+        results = [out.value for out in self.outputs if isinstance(out, Constant)]
+        owner = _owner(array)
+        return any(
+            type(value) is np.ndarray and _owner(value) is owner and np.may_share_memory(value, array)
+            for value in (*leaves, *operands, *results)
+        )
+
     def plain_results(self, arrays: Iterable[np.ndarray]) -> list[Any]:
         """Return constants that plain NumPy may have computed: its numbers, and other arrays than these."""
         inputs, owners = set(self.inputs), {id(_owner(array)) for array in arrays}

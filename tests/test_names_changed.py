@@ -1,0 +1,216 @@
+"""What compiled functions change themselves of what they use: state that is bound anew, counted, collected."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+
+
+def with_a_cache():
+    cache = {}
+
+    def f(x):
+        if "w" not in cache:
+            cache["w"] = 3.0
+            return x * 0.0 - 1.0
+        return x * cache["w"]
+
+    return f
+
+
+def with_a_lazy_attribute():
+    class Model:
+        pass
+
+    model = Model()
+
+    def f(x):
+        if not hasattr(model, "w"):
+            model.w = 5.0
+        return x * model.w
+
+    return f
+
+
+def with_a_step():
+    class Optimiser:
+        step = 0
+
+        def __call__(self, x):
+            self.step += 1
+            return x * (1.0 - 0.9**self.step)
+
+    return Optimiser()
+
+
+def with_an_enclosing_number():
+    count = 0
+
+    def f(x):
+        nonlocal count
+        count += 1
+        return x * count
+
+    return f
+
+
+def with_a_list():
+    seen = []
+
+    def f(x):
+        seen.append(1)
+        return x * len(seen)
+
+    return f
+
+
+def with_a_switch():
+    state = {"on": True}
+
+    def f(x):
+        state["on"] = not state["on"]
+        return x * (2.0 if state["on"] else 3.0)
+
+    return f
+
+
+def with_an_average():
+    class Average:
+        def __init__(self):
+            self.value, self.count = np.zeros(2), 0
+
+        def step(self, x):
+            self.count += 1
+            self.value = 0.9 * self.value + x
+            return self.value / (1 - 0.9**self.count)
+
+    return Average().step
+
+
+def with_a_dict_of_sums():
+    sums = {"x": np.zeros(2), "n": 0.0}
+
+    def f(x):
+        sums["x"] = sums["x"] + x
+        sums["n"] = sums["n"] + np.sum(x)
+        return sums["x"] / sums["n"]
+
+    return f
+
+
+def with_a_list_of_weights():
+    weights = [np.ones(2), np.zeros(2)]
+
+    def f(x):
+        slopes = tape.grad(lambda w: np.sum((x * w[0] + w[1]) ** 2))(weights)
+        for k in range(2):
+            weights[k] = weights[k] - 0.1 * slopes[k]
+        return weights[0] + weights[1]
+
+    return f
+
+
+def with_an_enclosing_pair():
+    pair = np.ones(2), 1.0
+
+    def f(x):
+        nonlocal pair
+        pair = pair[0] * 0.5 + x, np.max(x) + pair[1]
+        return pair[0] * pair[1]
+
+    return f
+
+
+@pytest.mark.parametrize("make", [with_a_cache, with_a_lazy_attribute])
+def test_what_is_made_once_is_there_for_programs(make):
+    plain, compiled = make(), tape.compile(make())
+    for k in range(6):
+        np.testing.assert_array_equal(compiled(np.ones(2) * k), plain(np.ones(2) * k))
+    assert len(compiled.programs) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        with_a_step,
+        with_an_enclosing_number,
+        with_a_list,
+        with_a_switch,
+        with_an_average,
+        with_a_dict_of_sums,
+        with_a_list_of_weights,
+        with_an_enclosing_pair,
+    ],
+)
+def test_what_changes_in_each_call_runs_as_plain_python(make):
+    plain, compiled = make(), tape.compile(make())
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(np.ones(2)), plain(np.ones(2)))
+    with pytest.warns(errors.NotCompiledWarning, match="changes it in each call"):
+        found = compiled(np.ones(2))
+    np.testing.assert_array_equal(found, plain(np.ones(2)))
+    for _ in range(4):
+        np.testing.assert_array_equal(compiled(np.ones(2)), plain(np.ones(2)))
+    assert not compiled.programs
+
+
+def read_by_range(count, x, n):
+    return sum(x * count for _ in range(n))
+
+
+def refused(count, x, n):
+    return x * count * float(np.sum(x)) * n
+
+
+def caught(count, x, n):
+    try:
+        return x * count * n + math.sqrt(x[0])
+    except errors.TapeError:
+        return x * count
+
+
+@pytest.mark.parametrize("f", [read_by_range, refused, caught])
+def test_a_function_that_runs_twice_in_a_call_changes_what_it_uses_once(f):
+    """It runs again, with ints that are static, or as plain Python; its state is that of before."""
+
+    class Model:
+        count, x = 0, np.zeros(2)
+
+        def step(self, x, n):
+            self.count += 1
+            self.x = self.x + x
+            return f(self.count, self.x, n)
+
+    plain, model = Model(), Model()
+    compiled = tape.compile(model.step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for n in (1, 2, 3, 2):
+            expected = plain.step(np.ones(2), n)
+            try:
+                found = compiled(np.ones(2), n)
+            except errors.ConversionError:
+                assert (model.count, model.x[0]) == (plain.count - 1, plain.x[0] - 1)
+                model.step(np.ones(2), n)
+            else:
+                np.testing.assert_allclose(found, expected)
+            assert model.count == plain.count
+            np.testing.assert_array_equal(model.x, plain.x)
+
+
+def test_what_is_only_counted_is_none_of_a_programs_business():
+    count = 0
+
+    @tape.compile
+    def f(x):
+        nonlocal count
+        count += 1
+        return x * 2.0
+
+    for _ in range(3):
+        f(np.ones(2))
+    assert count == len(f.programs) == 1
