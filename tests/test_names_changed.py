@@ -1,4 +1,4 @@
-"""What compiled functions change themselves of what they use: state that is bound anew, counted, collected."""
+"""What compiled functions change themselves of what they use: state that is bound anew or collected."""
 
 import math
 import warnings

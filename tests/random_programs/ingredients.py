@@ -319,6 +319,16 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.cond({kept_vector}[0] > {c}, np.sin, np.cos, {vector})"),
         ("vector", "tape.switch({kept_vector}.argmax(), [np.sin, np.cos, np.tanh], {vector})"),
         ("vector", "np.roll({vector}, {kept_vector}.argmax())"),
+        ("vector", "{vector} * max(1, {kept_vector}[0])"),
+        ("vector", "{vector} * min({c}, {kept_int}[0], {kept_matrix}[1, 0])"),
+        ("vector", "{vector} * (1 in {kept_int})"),
+        ("vector", "{vector} * len(np.unique({kept_int}))"),
+        ("vector", "{vector} * sum(1 for v in {kept_vector} if v > {c})"),
+        ("vector", "np.sin({vector}) if any(v > {c} for v in {kept_vector}) else np.cos({vector})"),
+        ("vector", "{vector:1} if {kept_vector}[0] > {kept_vector}[1] else np.tanh({vector:1})"),
+        ("vector", "bounded({vector}, {kept_vector}[0])"),
+        ("vector", "normalised({vector}, {kept_vector})"),
+        ("vector", "normalised({vector}, {kept_vector} * {kept_zero_d})"),
         ("vector", "{kept_matrix}[0] - {vector}"),
         ("vector", "{number} * {kept_vector}"),
         ("masked", "{vector}[{kept_bool}]"),
@@ -421,8 +431,19 @@ EXPRESSIONS: dict[str, list[tuple[str, str]]] = {
 }
 """Parts of statements: kind to (feature, text)."""
 
-HELPERS = """\
+HELPERS = {
+    "helper": """\
 def helper(v):
     return act(v) * scale + bias.value
-"""
-"""A plain function that is reached by name."""
+""",
+    "bounded": """\
+def bounded(v, low):
+    return v if low > 0 else -v
+""",
+    "normalised": """\
+def normalised(v, by):
+    norm = np.linalg.norm(by)
+    return v * by / norm if norm > 1 else v * by
+""",
+}
+"""Plain functions that are reached by name."""

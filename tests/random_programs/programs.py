@@ -152,7 +152,7 @@ class Program:
             lines += [f"        {names} = {names}_new" if len(cells) == 1 else f"        {names} = new"]
             lines += ["    return f, rebind"]
         text = "\n".join(lines) + "\n"
-        return HELPERS + text if "helper" in text else text
+        return "".join(helper for name, helper in HELPERS.items() if name in text) + text
 
 
 class _Scope:

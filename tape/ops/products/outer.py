@@ -71,8 +71,8 @@ def vectors_outer(x1: Any, x2: Any, /) -> Any:
     """
     if np.ndim(x1) != 1 or np.ndim(x2) != 1:
         raise ShapeError(
-            f"linalg.outer takes two vectors, not arrays of shapes {list(np.shape(x1))} and "
-            f"{list(np.shape(x2))}. np.outer ravels its operands"
+            f"outer: shapes {list(np.shape(x1))} and {list(np.shape(x2))} are not those of vectors. np.outer "
+            "ravels its operands"
         )
     return outer(x1, x2)
 
@@ -208,8 +208,8 @@ def space_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     for x in (x1, x2):
         if -np.ndim(x) <= axis < np.ndim(x) and np.shape(x)[axis] != 3:
             raise ShapeError(
-                f"linalg.cross takes vectors of three components, not {np.shape(x)[axis]}. np.cross takes "
-                "those of two as well"
+                f"cross: vectors have three components, not {np.shape(x)[axis]}. np.cross takes those of two, "
+                "too"
             )
     return cross(x1, x2, axis=axis)
 
