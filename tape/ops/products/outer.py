@@ -208,8 +208,7 @@ def space_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     for x in (x1, x2):
         if -np.ndim(x) <= axis < np.ndim(x) and np.shape(x)[axis] != 3:
             raise ShapeError(
-                f"cross: vectors have three components, not {np.shape(x)[axis]}. np.cross takes those of two, "
-                "too"
+                f"cross: axis {axis} of {list(np.shape(x))} must be of length three. np.cross takes two, too"
             )
     return cross(x1, x2, axis=axis)
 
