@@ -233,7 +233,8 @@ def _loop(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     *x, count = x if loop.ends_by == "count" else [*x, loop.length]
     parts = loop.block.parts[: len(loop.body.outputs)]
     stacked = [np.zeros(part.shape, part.dtype) for part in parts[loop.states :]]
-    for k in list(range(count))[:: -1 if loop.is_backwards else 1]:
+    steps = range(min(max(int(count), 0), loop.length))
+    for k in reversed(steps) if loop.is_backwards else steps:
         if loop.ends_by == "flag" and not state[0]:
             break
         results = _outputs(loop.body, [*x[:first], *state, *[array[k] for array in x[last:]]])
