@@ -108,7 +108,19 @@ def of_a_local(x):
     return x * min(1, mine[0])
 
 
+def with_a_default(x, mine=K):
+    return x if mine[0] > 1 else x * min(1, mine[1])
+
+
+def with_a_keyword(x, *, mine=K, more=IN_ORDER):
+    return x * sum(1 for v in mine if v > 1) + max(more[0][0], 1)
+
+
 FORMS = {
+    "a default": with_a_default,
+    "a keyword's default": with_a_keyword,
+    "a partial": functools.partial(chosen_by_element, a=K),
+    "a partial's first": functools.partial(lambda a, x: x if a[0] > 1 else -x, K),
     "max": lambda x: x * max(1, K[0]),
     "min": lambda x: x * min(1, K[0]),
     "max of all": lambda x: x * max(1, *N),

@@ -64,6 +64,7 @@ class Bindings:
         self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
         self._held = {id(b.value): b.key for b in search.found if not isinstance(b.value, np.ndarray)}
         self._decisive = search.decisive
+        self._given_reads = search.given_reads
         self._valued = search.valued
         self.tells_types = search.catches or any(
             b.kind == "presence" and b.key == "type" for b in search.found
@@ -131,16 +132,24 @@ class Bindings:
         """
         reads: dict[Any, list[Read]] = {}
         for read in self._decisive:
-            if read.is_condition or not conditions:
-                reads.setdefault(read.name, []).append(read)
+            reads.setdefault(read.name, []).append(read)
+        given: dict[int, list[Read]] = {}
+        for value, read in self._given_reads:
+            given.setdefault(id(value), []).append(read)
 
         def decides(binding: Binding) -> bool:
             held_by = self._held.get(id(binding.owner))
+            found = [
+                *[(False, read) for read in reads.get(binding.key, ())],
+                *[(True, read) for read in reads.get(held_by, ())],
+                *[(False, read) for read in given.get(id(binding.value), ())],
+                *[(True, read) for read in given.get(id(binding.owner), ())],
+            ]
             return any(
                 read.is_held in (None, is_held)
                 and (read.indices is None or binding.value.ndim <= read.indices)
-                for is_held, name in ((False, binding.key), (True, held_by))
-                for read in reads.get(name, ())
+                and (read.is_condition or not conditions)
+                for is_held, read in found
             )
 
         return {id(binding.value) for binding in self.arrays if decides(binding)}

@@ -68,6 +68,8 @@ class Search:
         self.decisive: set[Read] = set()  # names in conditions, and in what becomes a number of Python's
         self._is_open = False  # whether code reads attributes without their names
         self._functions: dict[str, list[Names]] = {}  # what functions read, by their names
+        self._given: list[tuple[Names, Param, Any]] = []  # parameters that have a value before a call
+        self.given_reads: list[tuple[Any, Read]] = []  # those that decide something, with their value
         self._known: set[tuple[int, str]] = set()
         self._visit_all()
         self._follow_arguments()
@@ -119,6 +121,10 @@ class Search:
             self._waiting.append(value.__self__)
         elif isinstance(value, functools.partial):
             self._waiting.append(value.func)
+            if isinstance(value.func, types.FunctionType):
+                code = value.func.__code__
+                self._give(code, zip(code.co_varnames, value.args, strict=False))
+                self._give(code, value.keywords.items())
             self._visit_items(value.args)
             if value.func is getattr:
                 self._attributes.update(value.args[1:2])
@@ -185,6 +191,10 @@ class Search:
             if getattr(function, name):
                 self._bind("attribute", function, name, getattr(function, name))
         self._waiting.append(function.__kwdefaults__)
+        defaults = function.__defaults__ or ()
+        last = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        self._give(code, zip(last, defaults, strict=True))
+        self._give(code, (function.__kwdefaults__ or {}).items())
         names = names_in(code)
         self._functions.setdefault(code.co_name, []).append(names)
         self._import(names.imports, function.__globals__)
@@ -209,6 +219,10 @@ class Search:
         for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
             if value is not _EMPTY:
                 self._bind("cell", cell, name, value)
+
+    def _give(self, code: types.CodeType, values: Iterable[tuple[str, Any]]) -> None:
+        """Note the values that parameters have before a call: defaults, and arguments of a partial."""
+        self._given += [(names_in(code), Param(name), value) for name, value in values]
 
     def _follow_arguments(self) -> None:
         """Add to the names that decide something those that are passed to functions where they do."""
@@ -239,6 +253,12 @@ class Search:
                     if not found <= known_reads:
                         known_reads |= found
                         is_complete = False
+        self.given_reads = [
+            (value, read)
+            for names, param, value in self._given
+            for read in reads.get(id(names), ())
+            if read.name == param
+        ]
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
