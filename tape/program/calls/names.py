@@ -17,6 +17,7 @@ from tape.core.weak import exact
 from tape.program.calls.binding import LOOKUPS, OF_EQUALS, Binding
 from tape.program.calls.bytecode import Read
 from tape.program.calls.reached import Search
+from tape.program.record.reading import Number
 
 __all__ = ["Bindings"]
 
@@ -56,6 +57,7 @@ class Bindings:
         search = Search(f, statics)
         self.found = search.found
         self._stored = search.stored
+        self._from_traced: set[int] = set()  # bindings that a run has bound to traced values, by id
         self._used = search.used
         self._written = search.written
         self._filled = search.filled
@@ -87,8 +89,8 @@ class Bindings:
         """Bind names, and items, that a run has bound to traced values to the plain values of these."""
         for binding in self.found:
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
-                if not binding.holds():
-                    _settle(binding)
+                if binding.current() is not binding.value and _settle(binding):
+                    self._from_traced.add(id(binding))
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again."""
@@ -106,7 +108,8 @@ class Bindings:
             (
                 binding
                 for binding in self.found
-                if (binding.key in self._used or binding.key not in self._stored) and not binding.holds()
+                if (binding.key in self._used or binding.key not in self._stored)
+                and (id(binding) in self._from_traced or not binding.holds())
             ),
             None,
         )
@@ -186,18 +189,24 @@ class Bindings:
         ]
 
 
-def _settle(binding: Binding) -> None:
+def _settle(binding: Binding) -> bool:
+    """Bind a name, or items of a collection, to the plain values of traced ones; return whether there are any."""
     parts = [replace(binding, value=binding.current())]
     if binding.kind in ("keys", "length"):  # of a collection with other items now
         items = binding.owner.items() if isinstance(binding.owner, dict) else enumerate(binding.owner)
         parts = [Binding("item", binding.owner, key, value) for key, value in [*items]]
+    are_settled = False
     for part in parts:
         leaves, structure = tree.flatten(part.value)
-        if any(isinstance(leaf, Handle) for leaf in leaves):
+        if any(isinstance(leaf, (Handle, Number)) for leaf in leaves):
             part.rebind(tree.unflatten(structure, [_settled(leaf) for leaf in leaves]))
+            are_settled = True
+    return are_settled
 
 
 def _settled(leaf: Any) -> Any:
+    if isinstance(leaf, Number):
+        return leaf.number
     if not isinstance(leaf, Handle):
         return leaf
     value = exact(plain(leaf))
