@@ -5,6 +5,7 @@ A number, a choice or a length that Python makes of ``k`` leaves no trace of it 
 """
 
 import collections
+import dataclasses
 import functools
 import math
 import types
@@ -16,11 +17,14 @@ import pytest
 import tape
 from tape import errors
 from tape.program.calls.bytecode import Passed, Read, names_in
-from tape.program.calls.expressions import Param
+from tape.program.calls.expressions import Expressions, Param, Path, Returned
 from tests.tiers import grid
 
 K, N = np.array([1.5, 0.5]), np.array([1, 2, 0])
 HELD = types.SimpleNamespace(k=K, n=N)
+LAYERS = [(K, N)]
+Pair = collections.namedtuple("Pair", "first second")
+PAIR = Pair(N, K)
 BY_NAME, IN_ORDER = {"k": K, "n": N}, [N, K]
 X = np.array([0.3, 0.7, 1.1])
 
@@ -108,6 +112,68 @@ def of_a_local(x):
     return x * min(1, mine[0])
 
 
+def held():
+    return K
+
+
+def each(things):
+    yield from things
+
+
+def with_star(*args):
+    return chosen_by_element(*args)
+
+
+def by_function(function, *args):
+    return function(*args)
+
+
+def layers_of_pairs(x):
+    for first, _ in LAYERS:
+        x = x * max(1, first[0])
+    return x
+
+
+def unpacked_pair(x):
+    _, second = PAIR
+    return x if second[0] > 1 else -x
+
+
+def either(x):
+    mine = K if len(x) == 3 else x
+    return x * max(1, mine[0])
+
+
+def returned(x):
+    mine = held()
+    return x * max(1, mine[0])
+
+
+def nested(x):
+    def inside(mine):
+        return max(1, mine[0])
+
+    return x * inside(K)
+
+
+def values_of_attributes(x):
+    for value in vars(HELD).values():
+        x = x * max(1, value[0])
+    return x
+
+
+def pairs_of_a_dict(x):
+    for _, value in BY_NAME.items():  # noqa: PERF102
+        x = x * max(1, value[0])
+    return x
+
+
+def items_by_number(x):
+    for i in range(len(IN_ORDER)):
+        x = x * max(1, IN_ORDER[i][0])
+    return x
+
+
 def with_a_default(x, mine=K):
     return x if mine[0] > 1 else x * min(1, mine[1])
 
@@ -117,6 +183,20 @@ def with_a_keyword(x, *, mine=K, more=IN_ORDER):
 
 
 FORMS = {
+    "layers of pairs": layers_of_pairs,
+    "an unpacked pair": unpacked_pair,
+    "either": either,
+    "returned": returned,
+    "yielded": lambda x: sum(x * max(1, mine[0]) for mine in each(IN_ORDER)),
+    "nested": nested,
+    "star": lambda x: chosen_by_element(*(x, K)),
+    "keywords": lambda x: chosen_by_element(x=x, a=K),
+    "a function with a star": lambda x: with_star(x, K),
+    "by a function": lambda x: by_function(chosen_by_element, x, K),
+    "mapped": lambda x: sum(map(chosen_by_element, [x, x], IN_ORDER)),
+    "values of attributes": values_of_attributes,
+    "pairs of a dict": pairs_of_a_dict,
+    "items by number": items_by_number,
     "a default": with_a_default,
     "a keyword's default": with_a_keyword,
     "a partial": functools.partial(chosen_by_element, a=K),
@@ -237,6 +317,27 @@ def layers(x, weights):
     return x
 
 
+@dataclasses.dataclass
+class Layer:
+    weight: np.ndarray
+    bias: np.ndarray
+
+    def __call__(self, x):
+        return np.tanh(x @ self.weight) + self.bias
+
+
+def dense_layer(x, pair):
+    return np.tanh(x @ pair[0] + pair[1])
+
+
+def deep(x, layers):
+    for k, layer in enumerate(layers):
+        x = layer(x)
+        if k < len(layers) - 1:
+            x = x * 2
+    return x
+
+
 class Net:
     def __init__(self):
         self.weights, self.biases = [np.ones((3, 3)), np.eye(3)], [np.ones(3), np.zeros(3)]
@@ -253,19 +354,23 @@ class Net:
 
 def test_arrays_that_only_operations_read_need_one_program():
     weights, net = [np.ones((3, 3)), np.eye(3)], Net()
+    dense = [Layer(np.ones((3, 3)), np.ones(3)), Layer(np.eye(3), np.zeros(3))]
+    stacked = [(weights[0], net.biases[0]), (weights[1], net.biases[1])]
     forms = {
         "items": lambda x: layers(x, weights),
         "a gradient": lambda x: tape.grad(lambda p: np.sum(layers(x, p) ** 2))(weights)[0],
         "attributes": net.__call__,
         "pairs": lambda x: sum(np.sum(x @ w) for w in weights),
         "a branch on data": lambda x: x @ weights[0] if np.sum(x @ weights[0]) > 0 else -x,
+        "dataclasses": lambda x: deep(x, dense),
+        "pairs in a list": lambda x: functools.reduce(dense_layer, stacked, x),
         "a shape": lambda x: x @ weights[0] / len(weights[0]) / weights[0].shape[0],
     }
     compiled = {name: tape.compile(f) for name, f in forms.items()}
     for step in range(20):
         for name, f in forms.items():
             np.testing.assert_allclose(compiled[name](X), f(X), rtol=1e-12)
-        for array in (*weights, *net.weights, *net.biases, net.scale):
+        for array in (*weights, *net.weights, *net.biases, net.scale, *tape.tree.leaves([*map(vars, dense)])):
             array += 0.01 * (step + 1) * np.cos(np.arange(array.size).reshape(array.shape) / 8)
     assert {name: len(c.programs) for name, c in compiled.items()} == dict.fromkeys(forms, 1)
 
@@ -277,19 +382,40 @@ def test_reads_of_elements_in_code():
     def code(text):
         return names_in(compile(f"def f(x, a): return {text}", "", "exec").co_consts[0])
 
-    assert Read("k", 1, False) in code("x * max(1, k[0])").decisive
-    assert Read("k", 2, False) in code("x * k[0, 1]").decisive
-    assert Read("d", 1, True) in code("x * d['k'][0]").decisive
-    assert Read("k", 1, False) in code("[x * v for v in o.k]").decisive
-    assert Read(Param("a"), 1, False) in code("x * a[0]").decisive
+    assert Read("k", 1, 0) in code("x * max(1, k[0])").decisive
+    assert Read("k", 2, 0) in code("x * k[0, 1]").decisive
+    assert Read("d", 1, 1) in code("x * d['k'][0]").decisive
+    assert Read("k", 1, 0) in code("[x * v for v in o.k]").decisive
+    assert Read(Param("a"), 1, 0) in code("x * a[0]").decisive
+    assert Read(Returned("get"), 1, 0) in code("x * get()[0]").decisive
     assert Read("k", is_condition=True) in code("x if k.sum() > 1 else -x").decisive
     assert Read(Param("a"), is_condition=True) in code("x if np.max(a) > 1 else -x").decisive
     for text in ("x @ k", "x @ k.T", "x * k[1:]", "x[:3] @ k[None]", "x * len(k)", "x / k.shape[0]"):
         assert not {read for read in code(text).decisive if read.name == "k"}, text
-    assert not any(read.is_condition for read in code("x if np.sum(x @ k) > 1 else -x").decisive)
-    assert code("g(x, low=k)").passed == {
-        Passed("g", 0, Param("x"), "itself"),
-        Passed("g", "low", "k", "itself"),
-    }
-    assert Passed("g", 1, "d", "item") in code("g(x, d['k'])").passed
-    assert Passed("g", 0, "k", "computed") in code("o.g(k * 2)").passed
+    for text in ("x if np.sum(x @ k) > 1 else -x", "x if len(k) > 1 else -x", "x if k is None else -x"):
+        assert not any(read.is_condition for read in code(text).decisive), text
+    assert code("g(x, low=k)").passed >= {Passed("g", 0, Param("x"), 0), Passed("g", "low", "k", 0)}
+    assert Passed("g", 1, "d", 1) in code("g(x, d['k'])").passed
+    assert Passed("g", 0, "k", None) in code("o.g(k * 2)").passed
+    assert code("o.k[0]").returns == {Path("k", 1)}
+
+
+def test_what_variables_may_be():
+    def paths(text):
+        return Expressions(compile(f"def f(a):\n{text}", "", "exec").co_consts[0]).paths
+
+    for text, found in {
+        " w = k": {("k", 0)},
+        " w = k if a else o.m": {("k", 0), ("m", 0)},
+        " w = d['k'][0]": {("d", 2)},
+        " w = get()": {(Returned("get"), 0)},
+        " for w in ws: pass": {("ws", 1)},
+        " v, w = pair": {("pair", 1)},
+        " for v, w in layers: pass": {("layers", 2)},
+        " for _, w in d.items(): pass": {("d", 1)},
+        " for v, w in zip(vs, ws): pass": {("vs", 1), ("ws", 1)},
+        " for w in list(d.values()): pass": {("d", 1)},
+        " w = a": {(Param("a"), 0)},
+        " w = k + 1": set(),
+    }.items():
+        assert paths(text)["w"] == {Path(*one) for one in found}, text

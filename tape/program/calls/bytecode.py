@@ -8,9 +8,20 @@ from dataclasses import dataclass, field
 from dis import Instruction
 from functools import lru_cache
 from types import CodeType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from tape.program.calls.expressions import ATTRIBUTE_READS, ITERABLE, OF_TYPE, READS, Expressions, Name, Param
+from tape.program.calls.expressions import (
+    ANYWHERE,
+    ATTRIBUTE_READS,
+    ITERABLE,
+    OF_TYPE,
+    READS,
+    Expressions,
+    Name,
+    Param,
+    Path,
+    Returned,
+)
 
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 _ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
@@ -22,6 +33,9 @@ _CONDITIONS = (
 _DECIDES = (
     *_CONDITIONS, "BINARY_SUBSCR", "BINARY_SLICE", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC",
     "CONVERT_VALUE",
+)  # fmt: skip
+_TAKES = (
+    "BINARY_SUBSCR", "CONTAINS_OP", "GET_ITER", "RETURN_VALUE", "UNPACK_EX", "UNPACK_SEQUENCE", "YIELD_VALUE",
 )  # fmt: skip
 _CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
 _NUMBERS = frozenset({"bool", "complex", "float", "int", "round", "range", "math", "cmath"})
@@ -55,24 +69,30 @@ _FILLS = frozenset({"fill", "sort", "partition", "put", "resize", "setfield"})
 
 
 class Read(NamedTuple):
-    """A name of an array whose elements Python reads.
+    """A name of arrays whose elements Python reads.
 
     Attributes
     ----------
-    name : str or Param
+    name : str, Param or Returned
     indices : int or None
         How many indices the reading has: of arrays with more axes it reads a part. None: it reads elements of
         all arrays.
-    is_held : bool or None
-        Whether the name is that of the array itself, of a collection that holds it, or of either.
+    depth : int or None
+        How many collections deep in what has the name the arrays are; None for itself and for its items.
     is_condition : bool
         Whether a condition depends on it, and on nothing that may be traced.
     """
 
     name: Name
     indices: int | None = None
-    is_held: bool | None = None
+    depth: int | None = None
     is_condition: bool = False
+
+    def of(self, name: Name, depth: int | None) -> Read:
+        """Return the reading where what it reads is so many collections deep in what has another name."""
+        if depth is None:
+            return self._replace(name=name, indices=None, depth=None)
+        return self._replace(name=name, depth=None if self.depth is None else depth + self.depth)
 
 
 class Passed(NamedTuple):
@@ -83,25 +103,16 @@ class Passed(NamedTuple):
     function : str
         The name of the function that is called.
     place : int or str
-        The position of the argument, or its name if it is passed by that.
-    name : str or Param
-    how : str
-        Whether the argument is what has the name, an item of that, or computed from it alone.
+        The position of the argument, its name if it is passed by that, or `ANYWHERE`.
+    name : str, Param or Returned
+    depth : int or None
+        How deep in what has the name the argument is; None if it is computed from it alone.
     """
 
     function: str
     place: int | str
     name: Name
-    how: Literal["itself", "item", "computed"]
-
-    def read(self, inside: Read) -> Read:
-        """Return what the function reads of the argument as a reading of this name."""
-        if self.how == "itself":
-            return inside._replace(name=self.name)
-        is_item = self.how == "item"
-        return inside._replace(
-            name=self.name, indices=inside.indices if is_item else None, is_held=is_item or None
-        )
+    depth: int | None
 
 
 @dataclass
@@ -111,7 +122,11 @@ class Names:
     Attributes
     ----------
     params : tuple of str
-        The parameters of the code itself.
+        The parameters of the code itself, of which the first ``count`` have positions.
+    others : str or None
+        The parameter that all other positions are for.
+    returns : set of Path
+        What it returns, as far as it is clear.
     globals : dict of str to None
         In the order of their first use.
     attributes : set of str
@@ -149,6 +164,9 @@ class Names:
     """
 
     params: tuple[str, ...] = ()
+    count: int = 0
+    others: str | None = None
+    returns: set[Path] = field(default_factory=set)
     globals: dict[str, None] = field(default_factory=dict)
     attributes: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
@@ -165,11 +183,18 @@ class Names:
     matches: bool = False
     is_open: bool = False
 
-    def params_at(self, place: int | str) -> tuple[Param, ...]:
-        """Return the parameters that an argument may be for; before a position there may be ``self``."""
-        if isinstance(place, str):
-            return (Param(place),)
-        return tuple(map(Param, self.params[place : place + 2]))
+    def reads_at(self, place: int | str, reads: Iterable[Read]) -> Iterator[Read]:
+        """Yield the readings of parameters that an argument may be for, also after a ``self``."""
+        for read in reads:
+            if isinstance(read.name, Param):
+                name = read.name.name
+                at = self.params.index(name) if name in self.params else -1
+                if place in (name, ANYWHERE) or (
+                    isinstance(place, int) and place <= at <= place + 1 <= self.count
+                ):
+                    yield read
+                elif name == self.others and isinstance(place, int) and place + 1 >= self.count:
+                    yield read._replace(depth=max(read.depth - 1, 0) if read.depth else read.depth)
 
 
 @lru_cache(maxsize=4096)
@@ -194,10 +219,9 @@ class _Reader:
         self._code = code
         self._expressions = Expressions(code)
         self._instructions = self._expressions.instructions
-        self._uses: Counter[Name] = (
-            Counter()
-        )  # how often it is read, less how often it is bound to what it was
-        self.names = Names(params=self._expressions.params)
+        self._uses: Counter[str] = Counter()  # how often names are read, less how often they are counted with
+        expressions = self._expressions
+        self.names = Names(expressions.params, expressions.count, expressions.others)
         for k, one in enumerate(self._instructions):
             self._read_name(k, one)
             self._read_elements(k, one)
@@ -207,9 +231,8 @@ class _Reader:
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 self._add(names_in(constant))
-        self.names.used |= (
-            _kept(name for name, count in self._uses.items() if count > 0) | self.names.optional
-        )
+        used = {name for name, count in self._uses.items() if count > 0}
+        self.names.used |= used | self.names.optional
 
     def _decide(self, start: int, end: int, is_condition: bool = False) -> None:
         """Note that elements of all arrays that are read in an expression decide something."""
@@ -230,7 +253,7 @@ class _Reader:
         elif opname in ATTRIBUTE_READS:
             names.attributes.add(name)
             if name in _FILLS and k:
-                names.written |= _kept(self._expressions.named_by(self._instructions[k - 1], self._aliases))
+                names.written |= self._expressions.names_of(k)
             if name in _READERS:
                 self._decide(self._expressions.start(k), k)
             elif name in _COUNTS:  # a method, or a function of a module
@@ -251,64 +274,64 @@ class _Reader:
             looks_for_key = k > 0 and self._instructions[k - 1].opname == "CONTAINS_OP"
             end = expressions.start(k - 1) if looks_for_key else k
             self._decide(expressions.start(k), end, is_condition=opname in _CONDITIONS)
+        if opname not in _TAKES:
+            if expressions.is_call(k):
+                self._pass_arguments(k)
+            return
+        start = expressions.start(k)
         if opname == "CONTAINS_OP":
-            self._read_part(expressions.start(k), k, None)
-            self._decide(expressions.start(expressions.start(k)), expressions.start(k))
+            self._read_part(start, k, None)
+            self._decide(expressions.start(start), start)
         elif opname == "BINARY_SUBSCR":
-            start = expressions.start(k)
             if indices := expressions.indices(start, k):
                 self._read_part(expressions.start(start), start, indices)
-        elif opname in ("GET_ITER", "UNPACK_SEQUENCE", "UNPACK_EX"):
-            start = expressions.start(k)
+        elif opname in ("RETURN_VALUE", "YIELD_VALUE"):
+            is_item = opname == "YIELD_VALUE"
+            self.names.returns |= {Path(name, at - is_item) for name, at in expressions.path(start, k)}
+        else:
             self._read_part(start, k, 1)
             self._compare_in_comprehension(start, k)
-        elif expressions.is_call(k):
-            self._pass_arguments(k)
 
     def _read_part(self, start: int, end: int, indices: int | None) -> None:
-        """Note the array that an expression is, or an item of a collection that it is."""
-        expressions = self._expressions
-        self.names.decisive |= {Read(name, indices, False) for name in expressions.alone(start, end)}
-        self.names.decisive |= {Read(name, indices, True) for name in expressions.holder(start, end)}
+        """Note the array that an expression is, if it is one."""
+        self.names.decisive |= {
+            Read(name, indices, depth) for name, depth in self._expressions.path(start, end)
+        }
 
     def _compare_in_comprehension(self, start: int, end: int) -> None:
         """Note what a comprehension goes through, if it has conditions about that."""
         before = self._instructions[start - 1 : start]
         if before and before[0].opname == "MAKE_FUNCTION":
             code = self._instructions[start - 2].argval
-            if isinstance(code, CodeType) and any(
-                read.name == Param(ITERABLE) and read.indices is None for read in names_in(code).decisive
-            ):
-                self._decide(start, end)
+            for read in names_in(code).decisive if isinstance(code, CodeType) else ():
+                if read.name == Param(ITERABLE):
+                    paths = self._expressions.path(start, end)
+                    self.names.decisive |= {read.of(name, depth) for name, depth in paths}
+                    if read.indices is None and not paths:
+                        self._decide(start, end)
 
     def _pass_arguments(self, k: int) -> None:
-        functions, arguments = self._expressions.call(k)
-        for function in _kept(functions):
-            for place, start, end in arguments:
-                if function in _ITERATES:
-                    self._read_part(start, end, 1)
-                elif function in _CHOOSERS and not (
-                    function == "len" and self._expressions.alone(start, end)
-                ):
-                    self._read_part(start, end, 1)
-                    self._decide_if_plain(start, end)
-                elif function in _COUNTS or (function == "where" and len(arguments) == 1):
-                    self._decide_if_plain(start, end)
-                self.names.passed |= {Passed(function, place, *found) for found in self._parts(start, end)}
-
-    def _parts(self, start: int, end: int) -> Iterator[tuple[Name, Literal["itself", "item", "computed"]]]:
-        """Yield the names that an argument depends on, and how."""
         expressions = self._expressions
-        if alone := expressions.alone(start, end):
-            yield from ((name, "itself") for name in alone)
-        elif holder := expressions.holder(start, end):
-            yield from ((name, "item") for name in holder)
-        elif expressions.is_plain(start, end):
-            yield from ((name, "computed") for name in expressions.read(start, end))
-
-    @property
-    def _aliases(self) -> dict[str, set[Name]]:
-        return self._expressions.aliases
+        function, _, arguments = expressions.call(k)
+        found = [(place, start, end, expressions.path(start, end)) for place, start, end in arguments]
+        handed_on = {
+            name for *_, paths in found for name, depth in paths if isinstance(name, str) and not depth
+        }
+        for place, start, end, paths in found:
+            is_named = any(not isinstance(name, Returned) for name, _ in paths)
+            if function in _ITERATES:
+                self._read_part(start, end, 1)
+            elif function in _CHOOSERS and not (function == "len" and is_named):
+                self._read_part(start, end, 1)
+                self._decide_if_plain(start, end)
+            elif function in _COUNTS or (function == "where" and len(arguments) == 1):
+                self._decide_if_plain(start, end)
+            parts: set[tuple[Name, int | None]] = {*paths}
+            if place == ANYWHERE or (not is_named and expressions.is_plain(start, end)):
+                parts |= {(name, None) for name in expressions.read(start, end)}
+            self.names.passed |= {Passed(function, place, *part) for part in parts}
+            # A function among the arguments may be called with the others.
+            self.names.passed |= {Passed(other, ANYWHERE, *part) for other in handed_on for part in parts}
 
     def _write(self, k: int, one: Instruction) -> None:
         names, opname, name = self.names, one.opname, one.argval
@@ -319,15 +342,17 @@ class _Reader:
                 names.written.add(name)
         elif opname in _ITEM_WRITES:
             end = self._expressions.container(k)
-            into = self._expressions.named_by(self._instructions[end - 1], self._aliases) if end else set()
-            names.written |= _kept(into)
+            into = self._expressions.names_of(end)
+            names.written |= into
             self._uses.subtract(into)
             if end and self._instructions[end - 1].opname == "BINARY_SUBSCR":
-                names.filled |= _kept(
-                    self._expressions.read(self._expressions.start(end), end, self._aliases)
-                )
+                start = self._expressions.start(end)
+                names.filled |= {
+                    name for name, _ in self._expressions.path(start, end) if isinstance(name, str)
+                }
         elif opname == "STORE_FAST" and _is_augmented(self._instructions[max(k - 1, 0) : k]):
-            names.written |= _kept(self._aliases.get(name, set()))
+            paths = self._expressions.paths.get(name, ())
+            names.written |= {of for of, depth in paths if isinstance(of, str) and not depth}
 
     def _look_for_kinds(self, k: int, one: Instruction) -> None:
         names = self.names
@@ -360,13 +385,10 @@ class _Reader:
         """Return whether the names of attributes come from anything but strings in the code."""
         for k in range(len(self._instructions)):
             if self._expressions.is_call(k):
-                functions, arguments = self._expressions.call(k)
-                if "getattr" in functions:
-                    names = [(start, end) for place, start, end in arguments if place == 1]
-                    if any(
-                        self._instructions[start].opname != "LOAD_CONST" or end - start > 1
-                        for start, end in names
-                    ):
+                function, _, arguments = self._expressions.call(k)
+                for place, start, end in arguments if function == "getattr" else ():
+                    is_text = end - start == 1 and self._instructions[start].opname == "LOAD_CONST"
+                    if place == 1 and not is_text:
                         return True
         return False
 
@@ -380,18 +402,20 @@ class _Reader:
         names.imports += inner.imports
         names.catches, names.matches = names.catches or inner.catches, names.matches or inner.matches
         names.is_open = names.is_open or inner.is_open
-        for kind, others in (("decisive", inner.decisive), ("passed", inner.passed)):
-            for one in others:
-                if isinstance(one.name, str):
-                    is_own, is_param = one.name in own, one.name in names.params
-                    if is_param or not is_own:
-                        name = Param(one.name) if is_own else one.name
-                        getattr(names, kind).add(one._replace(name=name))
+        for read in inner.decisive:
+            names.decisive |= {read.of(*path) for path in self._outside(read.name)}
+        for passed in inner.passed:
+            for name, depth in self._outside(passed.name):
+                at = None if passed.depth is None else passed.depth + depth
+                names.passed.add(passed._replace(name=name, depth=at))
 
-
-def _kept(names: Iterable[Name]) -> set[str]:
-    """Return names that are not parameters."""
-    return {name for name in names if isinstance(name, str)}
+    def _outside(self, name: Name) -> set[Path]:
+        """Return what a name of an inner function is in this one."""
+        if isinstance(name, Param):
+            return set()
+        if name in self._code.co_cellvars:
+            return self._expressions.paths.get(str(name), set())
+        return {Path(name, 0)}
 
 
 def _is_augmented(before: Sequence[Instruction]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -64,7 +64,9 @@ class Bindings:
         self._iterators = search.iterators
         kept_only = search.written - search.used
         self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
-        self._held = {id(b.value): b.key for b in search.found if not isinstance(b.value, np.ndarray)}
+        self._ways: dict[int, list[Binding]] = {}  # the names and items that hold an object, by its id
+        for binding in chain(search.found, search.fixed):
+            self._ways.setdefault(id(binding.value), []).append(binding)
         self._decisive = search.decisive
         self._given_reads = search.given_reads
         self._valued = search.valued
@@ -119,7 +121,8 @@ class Bindings:
         arrays = (
             binding
             for binding in self.arrays
-            if binding.key in self._written or self._held.get(id(binding.owner)) in self._filled
+            if binding.key in self._written
+            or any(way.key in self._filled for way in self._ways.get(id(binding.owner), ()))
         )
         return next(chain(self._iterators, arrays), None)
 
@@ -140,22 +143,28 @@ class Bindings:
         for value, read in self._given_reads:
             given.setdefault(id(value), []).append(read)
 
-        def decides(binding: Binding) -> bool:
-            held_by = self._held.get(id(binding.owner))
-            found = [
-                *[(False, read) for read in reads.get(binding.key, ())],
-                *[(True, read) for read in reads.get(held_by, ())],
-                *[(False, read) for read in given.get(id(binding.value), ())],
-                *[(True, read) for read in given.get(id(binding.owner), ())],
-            ]
+        def decides(array: np.ndarray) -> bool:
             return any(
-                read.is_held in (None, is_held)
-                and (read.indices is None or binding.value.ndim <= read.indices)
+                (read.depth == depth or (read.depth is None and depth <= 1))
+                and (read.indices is None or array.ndim <= read.indices)
                 and (read.is_condition or not conditions)
-                for is_held, read in found
+                for holder, name, depth in self._reached(array)
+                for read in (given.get(id(holder), ()) if name is None else reads.get(name, ()))
             )
 
-        return {id(binding.value) for binding in self.arrays if decides(binding)}
+        return {id(binding.value) for binding in self.arrays if decides(binding.value)}
+
+    def _reached(self, array: np.ndarray) -> Iterator[tuple[Any, str | None, int]]:
+        """Yield an array and what holds it, with its name if it has one, and how deep the array is in it."""
+        holders: list[Any] = [array]
+        for depth in range(5):
+            ways = [binding for holder in holders for binding in self._ways.get(id(holder), ())]
+            for holder in holders:
+                yield holder, None, depth
+            for binding in ways:
+                if binding.kind != "item":
+                    yield None, binding.key, depth
+            holders = [*{id(binding.owner): binding.owner for binding in ways}.values()]
 
     def changed(self) -> Binding | None:
         """Return a name that is bound to something else now, if there is one."""
@@ -190,7 +199,7 @@ class Bindings:
 
 
 def _settle(binding: Binding) -> bool:
-    """Bind a name, or items of a collection, to the plain values of traced ones; return whether there are any."""
+    """Bind a name, or items of a collection, to the plain values of traced ones; return whether some are."""
     parts = [replace(binding, value=binding.current())]
     if binding.kind in ("keys", "length"):  # of a collection with other items now
         items = binding.owner.items() if isinstance(binding.owner, dict) else enumerate(binding.owner)

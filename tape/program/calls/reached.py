@@ -30,10 +30,14 @@ from tape.conversion.foreign import is_sparse
 from tape.core.op import Op
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import Names, Read, names_in
-from tape.program.calls.expressions import Param
+from tape.program.calls.expressions import Param, Returned
 
 __all__ = ["Search"]
 
+_SHOWING = ("__repr__", "__str__", "__format__", "__rich_repr__")
+"""Methods that make texts, which no result is to depend on."""
+_MOST_DEPTH = 4
+"""Collections in collections up to this depth are followed to the arrays in them."""
 _MOST_ITEMS = 64
 """Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
 
@@ -196,7 +200,7 @@ class Search:
         self._give(code, zip(last, defaults, strict=True))
         self._give(code, (function.__kwdefaults__ or {}).items())
         names = names_in(code)
-        self._functions.setdefault(code.co_name, []).append(names)
+        self._name_functions(code)
         self._import(names.imports, function.__globals__)
         self.matches = self.matches or names.matches
         self._optional |= names.optional
@@ -209,7 +213,6 @@ class Search:
             self.written |= names.written
             self.valued |= names.valued
             self.filled |= names.filled
-            self.decisive |= names.decisive
         self._is_open = self._is_open or names.is_open
         for name in names.globals:
             if name in function.__globals__:
@@ -219,6 +222,15 @@ class Search:
         for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
             if value is not _EMPTY:
                 self._bind("cell", cell, name, value)
+
+    def _name_functions(self, code: types.CodeType) -> None:
+        """Note what a function reads by its name, and those that are defined in it."""
+        known = self._functions.setdefault(code.co_name, [])
+        if not any(names is names_in(code) for names in known):
+            known.append(names_in(code))
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._name_functions(constant)
 
     def _give(self, code: types.CodeType, values: Iterable[tuple[str, Any]]) -> None:
         """Note the values that parameters have before a call: defaults, and arguments of a partial."""
@@ -234,31 +246,33 @@ class Search:
                 known = self._functions.setdefault(binding.key, [])
                 if not any(names is names_in(function.__code__) for names in known):
                     known.append(names_in(function.__code__))
+        for name in _SHOWING:
+            self._functions.pop(name, None)
         every = list({id(names): names for known in self._functions.values() for names in known}.values())
-        reads = {
-            id(names): {read for read in names.decisive if isinstance(read.name, Param)} for names in every
-        }
-        is_complete = False
-        while not is_complete:
-            is_complete = True
+        reads = {id(names): {*names.decisive} for names in every}
+        count = -1
+        while count != (count := sum(map(len, reads.values()))):
             for names in every:
-                for passed in names.passed:
-                    found = {
-                        passed.read(read)
-                        for callee in self._functions.get(passed.function, ())
-                        for read in reads[id(callee)]
-                        if read.name in callee.params_at(passed.place)
-                    }
-                    known_reads = reads[id(names)] if isinstance(passed.name, Param) else self.decisive
-                    if not found <= known_reads:
-                        known_reads |= found
-                        is_complete = False
+                self._read_through_calls(names, reads)
+        self.decisive = {read for found in reads.values() for read in found if isinstance(read.name, str)}
         self.given_reads = [
             (value, read)
             for names, param, value in self._given
             for read in reads.get(id(names), ())
             if read.name == param
         ]
+
+    def _read_through_calls(self, names: Names, reads: dict[int, set[Read]]) -> None:
+        """Add what functions read of their arguments to callers, and what these read of results to them."""
+        for passed in names.passed:
+            for callee in self._functions.get(passed.function, ()):
+                for read in [*callee.reads_at(passed.place, reads[id(callee)])]:
+                    if (passed.depth or 0) + (read.depth or 0) <= _MOST_DEPTH:
+                        reads[id(names)].add(read.of(passed.name, passed.depth))
+        for read in [*reads[id(names)]]:
+            if isinstance(read.name, Returned):
+                for callee in self._functions.get(read.name.function, ()):
+                    reads[id(callee)] |= {read.of(*path) for path in callee.returns}
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
