@@ -267,12 +267,12 @@ class Search:
         for passed in names.passed:
             for callee in self._functions.get(passed.function, ()):
                 for read in [*callee.reads_at(passed.place, reads[id(callee)])]:
-                    if (passed.depth or 0) + (read.depth or 0) <= _MOST_DEPTH:
-                        reads[id(names)].add(read.of(passed.name, passed.depth))
+                    _add(reads[id(names)], read.of(passed.name, passed.depth))
         for read in [*reads[id(names)]]:
             if isinstance(read.name, Returned):
                 for callee in self._functions.get(read.name.function, ()):
-                    reads[id(callee)] |= {read.of(*path) for path in callee.returns}
+                    for path in callee.returns:
+                        _add(reads[id(callee)], read.of(*path))
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
@@ -388,6 +388,12 @@ class Search:
         if self._home and filename.startswith(self._home):
             return False
         return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
+
+
+def _add(reads: set[Read], read: Read) -> None:
+    """Add a reading, unless it is deeper than is followed: there is no end to what functions may call."""
+    if read.depth is None or abs(read.depth) <= _MOST_DEPTH:
+        reads.add(read)
 
 
 def _is_layer(kind: type) -> bool:
