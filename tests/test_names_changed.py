@@ -8,6 +8,7 @@ import pytest
 
 import tape
 from tape import errors
+from tests.tiers import grid
 
 
 def with_a_cache():
@@ -156,6 +157,77 @@ def test_what_changes_in_each_call_runs_as_plain_python(make):
     for _ in range(4):
         np.testing.assert_array_equal(compiled(np.ones(2)), plain(np.ones(2)))
     assert not compiled.programs
+
+
+class Running:
+    """State that some numbers leave as it is."""
+
+    def __init__(self):
+        self.total, self.previous, self.count = 0.0, 0.0, 0.0
+        self.by_name, self.in_order = {"total": 0.0}, [0.0]
+
+    def added(self, x):
+        self.total += x
+        return self.total * 2
+
+    def added_to_a_value(self, x):
+        self.by_name["total"] = self.by_name["total"] + x
+        return self.by_name["total"] * 2
+
+    def added_to_an_item(self, x):
+        self.in_order[0] += x
+        return self.in_order[0] * 2
+
+    def difference(self, x):
+        difference = x - self.previous
+        self.previous = x
+        return difference
+
+    def counted(self, x):
+        self.count = self.count + np.sum(np.full(3, x) > 0)
+        return self.count * x
+
+    def largest(self, x):
+        self.total = max(self.total, x)
+        return self.total * 2
+
+    def in_a_branch(self, x):
+        if x > 1:
+            self.total = self.total + x
+        return self.total * x
+
+
+STEPS = [name for name in vars(Running) if not name.startswith("_")]
+SEQUENCES = [
+    (0.0, 1.0, 2.0, 0.0, 3.0),
+    (1.0, 1.0, 1.0, 0.0, 2.0, 1.0),
+    (2.0, 2.0, 0.0, 3.0, 2.0),
+    (1, 0, 0, 2),
+]
+
+
+@grid(step=STEPS, numbers=SEQUENCES)
+def test_state_that_a_recording_leaves_as_it_was_is_state(step, numbers):
+    plain, model = Running(), Running()
+    compiled = tape.compile(getattr(model, step))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for x in numbers:
+            assert float(compiled(x)) == float(getattr(plain, step)(x))
+    assert vars(model) == vars(plain)
+
+
+def test_an_int_that_is_put_into_a_dict_is_an_int():
+    seen = {}
+
+    @tape.compile
+    def f(x, n):
+        seen["n"] = n
+        return np.sum(x)
+
+    for n in range(4):
+        assert f(np.ones(3), n) == 3.0
+        assert type(seen["n"]) is int
 
 
 def read_by_range(count, x, n):

@@ -26,6 +26,13 @@ _SAME_ITEMS = frozenset({"copy", "deque", "iter", "list", "reversed", "sorted", 
 """Functions and methods that return the items of a collection, in a collection."""
 _WITH_ITEMS = frozenset({"enumerate", "items", "zip"})
 """Those that return items in tuples."""
+_PAIRS = {
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW": ("LOAD_FAST", "LOAD_FAST"),
+    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
+}
+"""Instructions that are two in one."""
 _MOST_PATHS = 16
 
 
@@ -80,7 +87,7 @@ class Expressions:
     """
 
     def __init__(self, code: CodeType) -> None:
-        self.instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+        self.instructions = [*_instructions(code)]
         self.count = code.co_argcount
         has_more = [bool(code.co_flags & flag) for flag in (0x04, 0x08)]
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + sum(has_more)]
@@ -296,6 +303,18 @@ class Expressions:
         if last.opname == "BUILD_TUPLE":
             return last.arg or 0
         return len(last.argval) if last.opname == "LOAD_CONST" and isinstance(last.argval, tuple) else 1
+
+
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """Yield the instructions of code, as CPython 3.11 has them where later versions have one for several."""
+    for one in dis.get_instructions(code):
+        if one.opname in _PAIRS:
+            for opname, name in zip(_PAIRS[one.opname], one.argval, strict=True):
+                yield one._replace(opname=opname, opcode=dis.opmap[opname], arg=0, argval=name)
+        elif one.opname == "BINARY_OP" and one.argrepr == "[]":
+            yield one._replace(opname="BINARY_SUBSCR")
+        elif one.opname != "EXTENDED_ARG":
+            yield one
 
 
 def _effect(instruction: dis.Instruction) -> int:
