@@ -184,7 +184,7 @@ class Running:
         return difference
 
     def counted(self, x):
-        self.count = self.count + np.sum(np.full(3, x) > 0)
+        self.count = self.count + np.sum(np.ones(3) * x > 0)
         return self.count * x
 
     def largest(self, x):
@@ -198,12 +198,7 @@ class Running:
 
 
 STEPS = [name for name in vars(Running) if not name.startswith("_")]
-SEQUENCES = [
-    (0.0, 1.0, 2.0, 0.0, 3.0),
-    (1.0, 1.0, 1.0, 0.0, 2.0, 1.0),
-    (2.0, 2.0, 0.0, 3.0, 2.0),
-    (1, 0, 0, 2),
-]
+SEQUENCES = [(0.0, 1.0, 2.0, 0.0, 3.0), (1.0, 1.0, 1.0, 0.0, 2.0, 1.0), (2.0, 2.0, 0.0, 3.0), (1, 0, 0, 2)]
 
 
 @grid(step=STEPS, numbers=SEQUENCES)
