@@ -116,8 +116,9 @@ def of_kind(value: Any, example: Any) -> Any:
     """
     if np.ndim(value):
         return value
-    found = traced(value)
-    if type(example) in (float, complex) and isinstance(found, Handle) and not np.ndim(plain(found)):
+    if type(example) in (float, complex) and isinstance(found := traced(value), Handle):
+        if np.ndim(plain(found)):  # one for each element of a batch
+            return value[()]
         number = value[()]
         traced(number).node.value = weak(plain(found))
         return number

@@ -16,6 +16,7 @@ from tape.core.node import Handle, plain
 from tape.core.weak import exact
 from tape.program.calls.binding import LOOKUPS, OF_EQUALS, Binding
 from tape.program.calls.bytecode import Read
+from tape.program.calls.flows import MOST_DEPTH
 from tape.program.calls.reached import Search
 from tape.program.record.reading import Number
 
@@ -67,8 +68,7 @@ class Bindings:
         self._ways: dict[int, list[Binding]] = {}  # the names and items that hold an object, by its id
         for binding in chain(search.found, search.fixed):
             self._ways.setdefault(id(binding.value), []).append(binding)
-        self._decisive = search.decisive
-        self._given_reads = search.given_reads
+        self._flows = search.flows
         self._valued = search.valued
         self.tells_types = search.catches or any(
             b.kind == "presence" and b.key == "type" for b in search.found
@@ -137,10 +137,10 @@ class Bindings:
         With ``conditions``, only those that conditions depend on.
         """
         reads: dict[Any, list[Read]] = {}
-        for read in self._decisive:
+        for read in self._flows.decisive:
             reads.setdefault(read.name, []).append(read)
         given: dict[int, list[Read]] = {}
-        for value, read in self._given_reads:
+        for value, read in self._flows.given:
             given.setdefault(id(value), []).append(read)
 
         def decides(array: np.ndarray) -> bool:
@@ -157,7 +157,7 @@ class Bindings:
     def _reached(self, array: np.ndarray) -> Iterator[tuple[Any, str | None, int]]:
         """Yield an array and what holds it, with its name if it has one, and how deep the array is in it."""
         holders: list[Any] = [array]
-        for depth in range(5):
+        for depth in range(MOST_DEPTH + 1):
             ways = [binding for holder in holders for binding in self._ways.get(id(holder), ())]
             for holder in holders:
                 yield holder, None, depth

@@ -29,15 +29,11 @@ from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.core.op import Op
 from tape.program.calls.binding import VALUES, Binding
-from tape.program.calls.bytecode import Names, Read, names_in
-from tape.program.calls.expressions import Param, Returned
+from tape.program.calls.bytecode import names_in
+from tape.program.calls.flows import Flows
 
 __all__ = ["Search"]
 
-_SHOWING = ("__repr__", "__str__", "__format__", "__rich_repr__")
-"""Methods that make texts, which no result is to depend on."""
-_MOST_DEPTH = 4
-"""Collections in collections up to this depth are followed to the arrays in them."""
 _MOST_ITEMS = 64
 """Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
 
@@ -69,14 +65,17 @@ class Search:
         self.valued: set[str] = set()  # names of which it reads more than the shape
         self.written: set[str] = set()  # names of what code writes into
         self.filled: set[str] = set()  # names of collections of such
-        self.decisive: set[Read] = set()  # names in conditions, and in what becomes a number of Python's
         self._is_open = False  # whether code reads attributes without their names
-        self._functions: dict[str, list[Names]] = {}  # what functions read, by their names
-        self._given: list[tuple[Names, Param, Any]] = []  # parameters that have a value before a call
-        self.given_reads: list[tuple[Any, Read]] = []  # those that decide something, with their value
+        self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
         self._visit_all()
-        self._follow_arguments()
+        for binding in self.found:
+            function = binding.value
+            if isinstance(function, (types.MethodType, staticmethod, classmethod)):
+                function = function.__func__
+            if isinstance(function, types.FunctionType) and isinstance(binding.key, str):
+                self.flows.define(function.__code__, binding.key)
+        self.flows.follow()
         self.arrays = [
             binding for binding in (*self.found, *self.fixed) if isinstance(binding.value, np.ndarray)
         ]
@@ -127,8 +126,8 @@ class Search:
             self._waiting.append(value.func)
             if isinstance(value.func, types.FunctionType):
                 code = value.func.__code__
-                self._give(code, zip(code.co_varnames, value.args, strict=False))
-                self._give(code, value.keywords.items())
+                self.flows.give(code, zip(code.co_varnames, value.args, strict=False))
+                self.flows.give(code, value.keywords.items())
             self._visit_items(value.args)
             if value.func is getattr:
                 self._attributes.update(value.args[1:2])
@@ -197,10 +196,10 @@ class Search:
         self._waiting.append(function.__kwdefaults__)
         defaults = function.__defaults__ or ()
         last = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
-        self._give(code, zip(last, defaults, strict=True))
-        self._give(code, (function.__kwdefaults__ or {}).items())
+        self.flows.give(code, zip(last, defaults, strict=True))
+        self.flows.give(code, (function.__kwdefaults__ or {}).items())
         names = names_in(code)
-        self._name_functions(code)
+        self.flows.define(code, code.co_name)
         self._import(names.imports, function.__globals__)
         self.matches = self.matches or names.matches
         self._optional |= names.optional
@@ -222,57 +221,6 @@ class Search:
         for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
             if value is not _EMPTY:
                 self._bind("cell", cell, name, value)
-
-    def _name_functions(self, code: types.CodeType) -> None:
-        """Note what a function reads by its name, and those that are defined in it."""
-        known = self._functions.setdefault(code.co_name, [])
-        if not any(names is names_in(code) for names in known):
-            known.append(names_in(code))
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                self._name_functions(constant)
-
-    def _give(self, code: types.CodeType, values: Iterable[tuple[str, Any]]) -> None:
-        """Note the values that parameters have before a call: defaults, and arguments of a partial."""
-        self._given += [(names_in(code), Param(name), value) for name, value in values]
-
-    def _follow_arguments(self) -> None:
-        """Add to the names that decide something those that are passed to functions where they do."""
-        for binding in self.found:
-            function = binding.value
-            if isinstance(function, (types.MethodType, staticmethod, classmethod)):
-                function = function.__func__
-            if isinstance(function, types.FunctionType) and isinstance(binding.key, str):
-                known = self._functions.setdefault(binding.key, [])
-                if not any(names is names_in(function.__code__) for names in known):
-                    known.append(names_in(function.__code__))
-        for name in _SHOWING:
-            self._functions.pop(name, None)
-        every = list({id(names): names for known in self._functions.values() for names in known}.values())
-        reads = {id(names): {*names.decisive} for names in every}
-        count = -1
-        while count != (count := sum(map(len, reads.values()))):
-            for names in every:
-                self._read_through_calls(names, reads)
-        self.decisive = {read for found in reads.values() for read in found if isinstance(read.name, str)}
-        self.given_reads = [
-            (value, read)
-            for names, param, value in self._given
-            for read in reads.get(id(names), ())
-            if read.name == param
-        ]
-
-    def _read_through_calls(self, names: Names, reads: dict[int, set[Read]]) -> None:
-        """Add what functions read of their arguments to callers, and what these read of results to them."""
-        for passed in names.passed:
-            for callee in self._functions.get(passed.function, ()):
-                for read in [*callee.reads_at(passed.place, reads[id(callee)])]:
-                    _add(reads[id(names)], read.of(passed.name, passed.depth))
-        for read in [*reads[id(names)]]:
-            if isinstance(read.name, Returned):
-                for callee in self._functions.get(read.name.function, ()):
-                    for path in callee.returns:
-                        _add(reads[id(callee)], read.of(*path))
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
@@ -388,12 +336,6 @@ class Search:
         if self._home and filename.startswith(self._home):
             return False
         return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
-
-
-def _add(reads: set[Read], read: Read) -> None:
-    """Add a reading, unless it is deeper than is followed: there is no end to what functions may call."""
-    if read.depth is None or abs(read.depth) <= _MOST_DEPTH:
-        reads.add(read)
 
 
 def _is_layer(kind: type) -> bool:
