@@ -139,7 +139,7 @@ INSTRUCTIONS: dict[str, list[tuple[str, str]]] = {
         ("any", "np.unique({matrix}), np.unique({ivector}, return_inverse=True), np.union1d({vector}, {masked})"),
         ("any", "np.argsort(-{matrix}, axis=None), np.sort({ivector})[::-1], np.sort({bvector})"),
         ("any", "np.take_along_axis({matrix:1}, np.argsort({matrix:1}, 1), 1)"),
-        ("any", "np.partition({matrix}, 0, axis={axis}), np.median({matrix}, axis=None)"),
+        ("any", "np.sort(np.partition({matrix}, 0, axis={axis}), {axis}), np.median({matrix}, axis=None)"),
         ("vector", "np.interp({vector}, np.sort({vector:1}), {vector:1})"),
         ("vector", "tape.grad(lambda v: np.sum(np.sort(v) * {vector}) ** 2)({vector})"),
         ("vector", "tape.grad(lambda v: np.median(v) * np.quantile(v, 0.3, method='{method}'))({vector})"),

@@ -8,14 +8,17 @@ not known here: that is for `tape.program.runtime.verify`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape import errors
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.loops import BYTES, Block, Packed, Part
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.types import IllTyped, index_below, is_shape, refuse
+from tape.program.native.gufuncs import GUFUNCS, layout_of
 
 
 def check(ir: IR) -> None:
@@ -52,6 +55,8 @@ def check(ir: IR) -> None:
             _check_form(instruction)
             operands = [_operand(instructions, x, id) for x in instruction.operands]
             _check_type(instruction, operands)
+            for operand in operands:
+                _check_read(instruction, operand, ir)
             if instruction.op in _REFERENCES:
                 _REFERENCES[instruction.op](instruction, ir)
         except IllTyped as flaw:
@@ -77,6 +82,36 @@ def _operand(instructions: Sequence[Instruction], x: Any, id: int) -> Instructio
     if instructions[x].op == "guard":
         refuse(f"operand {x} is a guard, which has no value")
     return instructions[x]
+
+
+def _check_read(instruction: Instruction, operand: Instruction, ir: IR) -> None:
+    """Check that of a block of results only results are read: between them is memory that nothing writes."""
+    block = _block_of(operand, ir)
+    if block is None:
+        return
+    if instruction.op != "part":
+        refuse(f"it reads a block of results of {operand.op}, of which only parts can be read")
+    size = prod(instruction.shape) * instruction.dtype.itemsize
+    if not any(part.offset == instruction.attrs[0] and size <= part.size for part in block):
+        refuse(f"{operand.op} has no result of {size} bytes at byte {instruction.attrs[0]}")
+
+
+def _block_of(instruction: Instruction, ir: IR) -> list[Part] | None:
+    """Return the results that an instruction writes into one block, if it does."""
+    if instruction.dtype != BYTES:
+        return None
+    if instruction.op == "loop":
+        loop = instruction.attrs[0]
+        return loop.block.parts[: len(loop.outputs)]
+    if instruction.op == "callback":
+        op = ir.callbacks[instruction.attrs[0]][0]
+        return op.block.parts if isinstance(op, Packed) else None
+    if instruction.op in GUFUNCS:
+        operands = [ir.instructions[x] for x in instruction.operands]
+        chars = "".join([x.dtype.char for x in operands])
+        layout = layout_of(instruction.op, [x.shape for x in operands], chars, instruction.attrs)
+        return Block(layout.results).parts if len(layout.results) > 1 else None
+    return None
 
 
 def _check_type(instruction: Instruction, operands: list[Instruction]) -> None:
@@ -171,6 +206,8 @@ def _check_ends(ir: IR) -> None:
     for id in ir.outputs:
         if type(id) is not int or not 0 <= id < len(instructions) or instructions[id].op == "guard":
             raise errors.ProgramError(f"output {errors.describe(id)} is not an instruction with a value")
+        if _block_of(instructions[id], ir) is not None:
+            raise errors.ProgramError(f"output {id} is a block of results, of which only parts can be read")
     numbers = [instruction.guard for instruction in instructions if instruction.guard is not None]
     if numbers != list(range(len(ir.guards))):
         raise errors.ProgramError("the guards are not in order, each of them once")
