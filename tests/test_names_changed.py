@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import deque
 
 import numpy as np
 import pytest
@@ -165,6 +166,7 @@ class Running:
     def __init__(self):
         self.total, self.previous, self.count = 0.0, 0.0, 0.0
         self.by_name, self.in_order = {"total": 0.0}, [0.0]
+        self.log, self.recent = [], deque(maxlen=2)
 
     def added(self, x):
         self.total += x
@@ -186,6 +188,15 @@ class Running:
     def counted(self, x):
         self.count = self.count + np.sum(np.ones(3) * x > 0)
         return self.count * x
+
+    def logged(self, x):
+        self.log.append(x * 2)
+        return x * 3
+
+    def logged_among_others(self, x):
+        self.log.extend(["x", {"x": x + 1}])
+        self.recent.appendleft((x, "y"))
+        return x * 3
 
     def largest(self, x):
         self.total = max(self.total, x)
@@ -267,6 +278,23 @@ def test_a_function_that_runs_twice_in_a_call_changes_what_it_uses_once(f):
                 np.testing.assert_allclose(found, expected)
             assert model.count == plain.count
             np.testing.assert_array_equal(model.x, plain.x)
+
+
+@pytest.mark.parametrize("again", [range, str, float])
+def test_a_log_has_one_entry_of_a_call_that_runs_twice(again):
+    log = []
+
+    @tape.compile
+    def f(x, n):
+        log.append(x * 2)
+        return len(str(again(n))) * x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for k in range(5):
+            f(k / 2, k)
+    assert log == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert all(isinstance(entry, float) for entry in log)
 
 
 def test_what_is_only_counted_is_none_of_a_programs_business():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
@@ -21,6 +22,9 @@ from tape.program.calls.reached import Search
 from tape.program.record.reading import Number
 
 __all__ = ["Bindings"]
+
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, np.float64, np.float32, np.ndarray})
+"""Common types of values that are not traced."""
 
 
 class Bindings:
@@ -63,6 +67,7 @@ class Bindings:
         self._written = search.written
         self._filled = search.filled
         self._iterators = search.iterators
+        self._collections = search.collections
         kept_only = search.written - search.used
         self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
         self._ways: dict[int, list[Binding]] = {}  # the names and items that hold an object, by its id
@@ -93,6 +98,7 @@ class Bindings:
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
                 if binding.current() is not binding.value and _settle(binding):
                     self._from_traced.add(id(binding))
+        self._from_traced |= {id(binding) for binding in self._collections if _settle(binding)}
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again."""
@@ -100,21 +106,23 @@ class Bindings:
             with suppress(Exception):
                 if binding.key in self._stored and not binding.holds():
                     binding.rebind(binding.value)
+        for binding in self._collections:
+            _drop_traced(binding.owner)
 
     def bound_anew(self) -> Binding | None:
         """Return a name that a run of the function has bound to something else, and that it uses as well.
 
-        Not one that it only counts with, nor one that it only stores something in.
+        Not one that it only counts with, nor one that it only stores something in, but for a collection that
+        it adds traced values to.
         """
-        return next(
-            (
-                binding
-                for binding in self.found
-                if (binding.key in self._used or binding.key not in self._stored)
-                and (id(binding) in self._from_traced or not binding.holds())
-            ),
-            None,
+        bound = (
+            binding
+            for binding in self.found
+            if (binding.key in self._used or binding.key not in self._stored)
+            and (id(binding) in self._from_traced or not binding.holds())
         )
+        added_to = (binding for binding in self._collections if id(binding) in self._from_traced)
+        return next(chain(bound, added_to), None)
 
     def written(self) -> Binding | None:
         """Return a name of an array that the function writes to, or of an iterator, if there is one."""
@@ -204,13 +212,26 @@ def _settle(binding: Binding) -> bool:
     if binding.kind in ("keys", "length"):  # of a collection with other items now
         items = binding.owner.items() if isinstance(binding.owner, dict) else enumerate(binding.owner)
         parts = [Binding("item", binding.owner, key, value) for key, value in [*items]]
-    are_settled = False
-    for part in parts:
+    traced = [part for part in parts if _is_traced(part.value)]
+    for part in traced:
         leaves, structure = tree.flatten(part.value)
-        if any(isinstance(leaf, (Handle, Number)) for leaf in leaves):
-            part.rebind(tree.unflatten(structure, [_settled(leaf) for leaf in leaves]))
-            are_settled = True
-    return are_settled
+        part.rebind(tree.unflatten(structure, [_settled(leaf) for leaf in leaves]))
+    return bool(traced)
+
+
+def _drop_traced(collection: Any) -> None:
+    """Take traced values out of a list or deque."""
+    if isinstance(collection, (list, deque)) and any(map(_is_traced, collection)):
+        kept = [item for item in collection if not _is_traced(item)]
+        collection.clear()
+        collection.extend(kept)
+
+
+def _is_traced(value: Any) -> bool:
+    """Return whether a value is traced, or holds one that is."""
+    if type(value) in _PLAIN:
+        return False
+    return any(isinstance(leaf, (Handle, Number)) for leaf in tree.leaves(value))
 
 
 def _settled(leaf: Any) -> Any:

@@ -50,6 +50,7 @@ class Search:
         self.fixed: list[Binding] = []  # items of tuples, which are bound for good
         self.iterators: list[Binding] = []
         self.arrays: list[Binding] = []
+        self.collections: list[Binding] = []  # lengths of those that code only adds to
         self._operations: list[Op] = []
         self._is_in_operations = False
         self.catches = self.matches = False
@@ -103,6 +104,8 @@ class Search:
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
             self._waiting.append(value)
+        else:
+            self.collections.append(Binding("length", value, None, len(value)))
 
     def _visit(self, value: Any) -> None:
         is_array = isinstance(value, np.ndarray) and value.dtype != object

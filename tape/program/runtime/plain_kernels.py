@@ -134,8 +134,8 @@ def _correlate(x: Any, y: Any, parameters: Any) -> Any:
 def _put_rows(total: Any, values: Any, index: Any, parameters: Any) -> Any:
     before, length, row, count = parameters
     out = total.reshape(before, length, row).copy()
-    for k in range(count):
-        out[:, index[k]] = values.reshape(before, count, row)[:, k]
+    for k, place in enumerate(index.reshape(count)):
+        out[:, place] = values.reshape(before, count, row)[:, k]
     return out
 
 
