@@ -9,6 +9,7 @@ import numbers
 import operator
 import re
 import statistics
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -207,10 +208,10 @@ def test_traced_values_are_vars_to_everything_else():
     def f(x):
         assert isinstance(x, tape.Var)
         assert type(x) is not np.ndarray
-        seen.append(x)
+        seen(x)
         copied = copy.deepcopy(x) if not isinstance(x, list) else x
         return np.sum(copied * np.asarray([1.0, 2.0]))
 
-    seen = []
+    seen = Mock()
     assert tape.compile(f)(np.ones(2)) == 3.0
-    assert isinstance(seen[0], tape.Var)
+    assert isinstance(seen.call_args.args[0], tape.Var)

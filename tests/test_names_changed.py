@@ -1,14 +1,18 @@
 """What compiled functions change themselves of what they use: state that is bound anew or collected."""
 
+import dataclasses
+import itertools
 import math
 import warnings
 from collections import deque
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, tree
 from tests.tiers import grid
 
 
@@ -167,6 +171,8 @@ class Running:
         self.total, self.previous, self.count = 0.0, 0.0, 0.0
         self.by_name, self.in_order = {"total": 0.0}, [0.0]
         self.log, self.recent = [], deque(maxlen=2)
+        self.visits, self.kept = np.zeros(2), SimpleNamespace(number=0)
+        self.shape = self.last = None
 
     def added(self, x):
         self.total += x
@@ -198,6 +204,49 @@ class Running:
         self.recent.appendleft((x, "y"))
         return x * 3
 
+    def logged_if_large(self, x):
+        self.log.append("large" if x > 1 else "small")
+        return x * 3
+
+    def counted_only(self, x):
+        self.count += 1
+        return x * 3
+
+    def counted_elsewhere(self, x):
+        self.kept.number += x
+        return x * 3
+
+    def counted_in_an_array(self, x):
+        self.visits[0] += 1
+        return x * 3
+
+    def written_to_only(self, x):
+        self.visits[:] = 4.0
+        return x * 3
+
+    def kept_only(self, x):
+        self.last = x * 2
+        return x * 3
+
+    def kept_in_a_pair(self, x):
+        self.last = (x, {"y": x * x})
+        return x * 3
+
+    def kept_by_a_new_name(self, x):
+        self.newest = x * 2
+        return x * 3
+
+    def kept_in_a_loss(self, x):
+        def loss(w):
+            self.last = x
+            return w * w
+
+        return tape.grad(loss)(x * 1.0)
+
+    def kept_without_change(self, x):
+        self.shape = np.ones((2, 3)).shape
+        return x * 3
+
     def largest(self, x):
         self.total = max(self.total, x)
         return self.total * 2
@@ -208,7 +257,14 @@ class Running:
         return self.total * x
 
 
+def state_of(model):
+    """Everything that a model holds."""
+    leaves = tree.leaves({**vars(model), "kept": vars(model.kept)})
+    return [leaf.tolist() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+
+
 STEPS = [name for name in vars(Running) if not name.startswith("_")]
+OUTSIDE = {"visits": lambda of: of.visits.__setitem__(0, 7.0), "count": lambda of: setattr(of, "count", 2.0)}
 SEQUENCES = [(0.0, 1.0, 2.0, 0.0, 3.0), (1.0, 1.0, 1.0, 0.0, 2.0, 1.0), (2.0, 2.0, 0.0, 3.0), (1, 0, 0, 2)]
 
 
@@ -218,9 +274,34 @@ def test_state_that_a_recording_leaves_as_it_was_is_state(step, numbers):
     compiled = tape.compile(getattr(model, step))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.NotCompiledWarning)
-        for x in numbers:
+        for k, x in enumerate(numbers):
             assert float(compiled(x)) == float(getattr(plain, step)(x))
-    assert vars(model) == vars(plain)
+            assert state_of(model) == state_of(plain)
+            if k == 2:  # somebody else changes it
+                for change in OUTSIDE.values():
+                    change(model), change(plain)
+
+
+def test_what_stays_as_it_is_costs_no_program():
+    model = Running()
+    compiled = tape.compile(model.kept_without_change)
+    for _ in range(5):
+        assert compiled(1.0) == 3.0
+    assert len(compiled.programs) == 1
+
+
+@pytest.mark.parametrize("make", [iter, enumerate, itertools.cycle, lambda of: (x for x in of)])
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"it": it}])
+def test_iterators_among_the_arguments_go_on(make, wrap):
+    def f(x, it):
+        return x * np.sum(next(it["it"] if isinstance(it, dict) else it))
+
+    compiled = tape.compile(f)
+    found, expected = wrap(make([0.5, 2.0, 3.0, 4.0])), wrap(make([0.5, 2.0, 3.0, 4.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for x in (1.0, 2.0, 3.0, 4.0):
+            assert compiled(x, found) == f(x, expected)
 
 
 def test_an_int_that_is_put_into_a_dict_is_an_int():
@@ -297,15 +378,123 @@ def test_a_log_has_one_entry_of_a_call_that_runs_twice(again):
     assert all(isinstance(entry, float) for entry in log)
 
 
-def test_what_is_only_counted_is_none_of_a_programs_business():
+def test_what_is_counted_in_an_enclosing_function_or_module():
     count = 0
+    space = {"np": np}
+    exec(
+        "total = last = 0.0\ndef g(x):\n    global total, last\n    total += np.sum(x)\n    last = x\n", space
+    )
 
-    @tape.compile
     def f(x):
         nonlocal count
         count += 1
+        space["g"](x)
         return x * 2.0
 
+    compiled = tape.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for k in range(6):
+            compiled(np.ones(2) * k)
+            assert count == k + 1
+            assert space["total"] == k * (k + 1)
+            np.testing.assert_array_equal(space["last"], [k, k])
+
+
+def test_two_functions_share_what_one_of_them_counts():
+    class Optimiser:
+        steps = 0
+
+        def gradient(self, w):
+            self.steps += 1
+            return tape.grad(lambda w: np.sum(w**2))(w)
+
+        def update(self, w, g):
+            return w - g * 0.1 / (1 + self.steps)
+
+    def trained(wrap):
+        optimiser, w = Optimiser(), np.ones(2)
+        gradient, update = wrap(optimiser.gradient), wrap(optimiser.update)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.NotCompiledWarning)
+            for _ in range(6):
+                w = update(w, gradient(w))
+        return w
+
+    np.testing.assert_allclose(trained(tape.compile), trained(lambda f: f), rtol=1e-14)
+
+
+@dataclasses.dataclass
+class Params:
+    w: np.ndarray
+    step: int = 0
+
+
+def updates_an_item(p, x):
+    p["w"] = p["w"] - 0.1 * x
+    return x
+
+
+def adds_an_item(p, x):
+    p["n"] = p.get("n", 0.0) + np.sum(x)
+    return p["n"]
+
+
+def drops_an_item(p, x):
+    return x * p.pop("w", 2.0)
+
+
+def logs(p, x):
+    p.append(np.sum(x))
+    return len(p) * x
+
+
+def swaps(p, x):
+    p[0], p[1] = p[1], p[0]
+    return x * p[0]
+
+
+def sets_attributes(p, x):
+    p.w, p.step = p.w - x, p.step + 1
+    return p.w * p.step
+
+
+def updates_within(p, x):
+    p["inner"][0]["w"] = p["inner"][0]["w"] * x
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "make"),
+    [
+        (updates_an_item, lambda: {"w": np.ones(2)}),
+        (adds_an_item, lambda: {"w": np.ones(2)}),
+        (drops_an_item, lambda: {"w": np.ones(2), "v": 1.0}),
+        (logs, list),
+        (swaps, lambda: [np.ones(2), np.zeros(2)]),
+        (sets_attributes, lambda: Params(np.ones(2))),
+        (updates_within, lambda: {"inner": [{"w": np.ones(2)}]}),
+    ],
+)
+def test_what_is_put_into_an_argument_is_there_for_the_caller(f, make):
+    compiled = tape.compile(f)
+    expected, found = make(), make()
+    for k in range(4):
+        x = np.full(2, float(k))
+        with pytest.warns(errors.NotCompiledWarning, match="among its arguments") if not k else nullcontext():
+            y = compiled(found, x)
+        np.testing.assert_array_equal(y, f(expected, x))
+        assert str(found) == str(expected)
+
+
+def test_what_is_put_into_an_argument_that_is_returned_is_a_matter_of_programs():
+    @tape.compile
+    def step(p, x):
+        p["w"] = p["w"] - 0.1 * x
+        return p
+
+    p = {"w": np.ones(2)}
     for _ in range(3):
-        f(np.ones(2))
-    assert count == len(f.programs) == 1
+        p = step(p, np.ones(2))
+    np.testing.assert_allclose(p["w"], 0.7)
+    assert len(step.programs) == 1

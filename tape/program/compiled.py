@@ -498,6 +498,11 @@ class Compiled:
             self._growth.warn_of_observed(recorded.observed)
             before.restore()
             return self._f(*args, **kwargs)
+        if recorded.changes_arguments:
+            known.is_plain = True
+            self._growth.warn_of_arguments()
+            before.restore()
+            return self._f(*args, **kwargs)
         if recorded.caught is not None:
             before.restore()
             if ints:

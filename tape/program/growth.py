@@ -141,6 +141,14 @@ class Growth:
         )
         self._warn_once(self.observed, errors.NotCompiledWarning)
 
+    def warn_of_arguments(self) -> None:
+        """Warn that the function changes collections among its arguments, of which programs have copies."""
+        self._warn_once(
+            f"{self._name} changes a list, a dict or an object among its arguments, of which a program has a "
+            "copy: it runs as plain Python, which is slow. Return the new value instead",
+            errors.NotCompiledWarning,
+        )
+
     def warn_of_refusal(self, error: Exception) -> None:
         """Warn that a kind of arguments cannot be recorded that has run as plain Python."""
         self._warn_once(

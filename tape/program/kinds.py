@@ -5,6 +5,7 @@ A kind is the structure of the arguments, what is static among them, and shapes 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -34,6 +35,10 @@ _MOST_CONTENTS = 8
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
 
+_LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a process forked while a thread holds it would wait for it for ever
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+
 
 class Kinds:
     """The specialisations of a compiled function.
@@ -53,8 +58,9 @@ class Kinds:
     ----------
     integers : Integers
         Which ints are data, and which are static.
-    lock : Lock
-        Held while specialisations come and go, not while a function is recorded: it may start threads.
+    lock : RLock
+        Held while specialisations come and go, not while a function is recorded: it may start threads. It is
+        that of all compiled functions, and one that a signal handler may take again.
     """
 
     def __init__(self, name: str, donate: frozenset[int], max_rebindings: int, growth: Growth) -> None:
@@ -68,7 +74,7 @@ class Kinds:
         self._contents = 0  # like them, of arrays that have changed in place
         self._same: Counter[Any] = Counter()  # programs that were the same, by the place of what had changed
         self.integers = Integers()
-        self.lock = threading.Lock()
+        self.lock = _LOCK
 
     def all(self) -> list[Specialisation]:
         """Return the present specialisations, in the order in which they were made."""

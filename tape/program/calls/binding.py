@@ -53,7 +53,7 @@ class Binding:
     value: Any
 
     def holds(self) -> bool:
-        """Return whether the name is bound to the same object, or to an equal number or string."""
+        """Return whether the name is bound to the same object, or to an equal number, string or tuple."""
         try:
             found = LOOKUPS[self.kind][1](self.owner, self.key)
         except (LookupError, AttributeError, ValueError, RuntimeError):  # another thread may be at it
@@ -64,7 +64,7 @@ class Binding:
             with suppress(ValueError):  # keys whose == is not a bool
                 return bool(found == self.value)
             return False
-        if type(found) is not type(self.value) or not isinstance(found, VALUES):
+        if type(found) is not type(self.value) or not _is_value(found):
             return False
         return key_of(found) == key_of(self.value)
 
@@ -80,3 +80,8 @@ class Binding:
             self.owner.cell_contents = value
         elif self.kind in ("global", "item"):
             self.owner[self.key] = value
+
+
+def _is_value(found: Any) -> bool:
+    """Return whether an object is compared by value."""
+    return isinstance(found, VALUES) or (type(found) is tuple and all(map(_is_value, found)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dis import Instruction
@@ -23,7 +22,7 @@ from tape.program.calls.expressions import (
     Returned,
 )
 
-_WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
+_WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR", "DELETE_GLOBAL", "DELETE_ATTR")
 _ITEM_WRITES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 _CONDITIONS = (
     "POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE",
@@ -135,9 +134,6 @@ class Names:
         Names of all kinds, except those of collections that it only adds to.
     stored : set of str
         Names of all kinds that it binds, except local ones.
-    used : set of str
-        Names that it reads for more than to bind them anew, as ``count += 1`` does, or to write into what
-        they are bound to, as ``log[k] = loss`` does.
     valued : set of str
         Names that it reads for more than a shape or a dtype.
     written : set of str
@@ -171,7 +167,6 @@ class Names:
     attributes: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
-    used: set[str] = field(default_factory=set)
     valued: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     filled: set[str] = field(default_factory=set)
@@ -219,7 +214,6 @@ class _Reader:
         self._code = code
         self._expressions = Expressions(code)
         self._instructions = self._expressions.instructions
-        self._uses: Counter[str] = Counter()  # how often names are read, less how often they are counted with
         expressions = self._expressions
         self.names = Names(expressions.params, expressions.count, expressions.others)
         for k, one in enumerate(self._instructions):
@@ -231,8 +225,6 @@ class _Reader:
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 self._add(names_in(constant))
-        used = {name for name, count in self._uses.items() if count > 0}
-        self.names.used |= used | self.names.optional
 
     def _decide(self, start: int, end: int, is_condition: bool = False) -> None:
         """Note that elements of all arrays that are read in an expression decide something."""
@@ -263,7 +255,6 @@ class _Reader:
             is_next = following is not None and following.opname in ATTRIBUTE_READS
             if not (is_next and following is not None and following.argval in _COLLECTS):
                 names.read.add(name)
-                self._uses[name] += 1
             if following is None or following.argval not in OF_TYPE:
                 names.valued.add(name)
 
@@ -337,14 +328,16 @@ class _Reader:
         names, opname, name = self.names, one.opname, one.argval
         if opname in _WRITES:
             names.stored.add(name)
+            if opname.endswith("_ATTR"):
+                names.attributes.add(name)
+            elif opname.endswith("_GLOBAL"):
+                names.globals[name] = None
             if _is_augmented(self._instructions[max(k - 2, 0) : k]):
-                self._uses[name] -= 1
                 names.written.add(name)
         elif opname in _ITEM_WRITES:
             end = self._expressions.container(k)
             into = self._expressions.names_of(end)
             names.written |= into
-            self._uses.subtract(into)
             if end and self._instructions[end - 1].opname == "BINARY_SUBSCR":
                 start = self._expressions.start(end)
                 names.filled |= {
@@ -395,7 +388,7 @@ class _Reader:
     def _add(self, inner: Names) -> None:
         """Add the names of a function that is defined in this one."""
         names, own = self.names, {*self._code.co_cellvars}
-        for part in ("globals", "attributes", "read", "stored", "used", "valued", "optional"):
+        for part in ("globals", "attributes", "read", "stored", "valued", "optional"):
             getattr(names, part).update(getattr(inner, part))
         names.written |= inner.written - own
         names.filled |= inner.filled - own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -63,13 +64,11 @@ class Bindings:
         self.found = search.found
         self._stored = search.stored
         self._from_traced: set[int] = set()  # bindings that a run has bound to traced values, by id
-        self._used = search.used
         self._written = search.written
         self._filled = search.filled
         self._iterators = search.iterators
-        self._collections = search.collections
-        kept_only = search.written - search.used
-        self.arrays = [binding for binding in search.arrays if binding.key not in kept_only]
+        self._watched = search.watched
+        self.arrays = search.arrays
         self._ways: dict[int, list[Binding]] = {}  # the names and items that hold an object, by its id
         for binding in chain(search.found, search.fixed):
             self._ways.setdefault(id(binding.value), []).append(binding)
@@ -94,11 +93,10 @@ class Bindings:
 
     def settle(self) -> None:
         """Bind names, and items, that a run has bound to traced values to the plain values of these."""
-        for binding in self.found:
+        for binding in chain(self.found, self._watched):
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
-                if binding.current() is not binding.value and _settle(binding):
+                if not _is_same(binding) and _settle(binding):
                     self._from_traced.add(id(binding))
-        self._from_traced |= {id(binding) for binding in self._collections if _settle(binding)}
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again."""
@@ -106,23 +104,15 @@ class Bindings:
             with suppress(Exception):
                 if binding.key in self._stored and not binding.holds():
                     binding.rebind(binding.value)
-        for binding in self._collections:
-            _drop_traced(binding.owner)
+        for binding in self._watched:
+            with suppress(Exception):
+                if not _is_same(binding):
+                    _restore(binding)
 
     def bound_anew(self) -> Binding | None:
-        """Return a name that a run of the function has bound to something else, and that it uses as well.
-
-        Not one that it only counts with, nor one that it only stores something in, but for a collection that
-        it adds traced values to.
-        """
-        bound = (
-            binding
-            for binding in self.found
-            if (binding.key in self._used or binding.key not in self._stored)
-            and (id(binding) in self._from_traced or not binding.holds())
-        )
-        added_to = (binding for binding in self._collections if id(binding) in self._from_traced)
-        return next(chain(bound, added_to), None)
+        """Return a name that a run of the function has bound to something else, or what it has added to."""
+        bound = (b for b in self.found if id(b) in self._from_traced or not b.holds())
+        return next(chain(bound, (b for b in self._watched if not _is_same(b))), None)
 
     def written(self) -> Binding | None:
         """Return a name of an array that the function writes to, or of an iterator, if there is one."""
@@ -206,25 +196,38 @@ class Bindings:
         ]
 
 
+def _is_same(binding: Binding) -> bool:
+    """Return whether a name is bound to the same object, or a collection holds the same ones."""
+    found = binding.current()
+    if binding.kind == "keys":
+        return len(found) == len(binding.value) and all(map(operator.is_, found, binding.value))
+    return found is binding.value
+
+
+def _restore(binding: Binding) -> None:
+    """Put what is only watched into the state that it was in."""
+    if binding.kind == "presence":
+        del binding.owner[binding.key]
+    elif isinstance(binding.owner, (list, deque)):
+        binding.owner.clear()
+        binding.owner.extend(binding.value)
+
+
 def _settle(binding: Binding) -> bool:
     """Bind a name, or items of a collection, to the plain values of traced ones; return whether some are."""
-    parts = [replace(binding, value=binding.current())]
+    owner, key = binding.owner, binding.key
     if binding.kind in ("keys", "length"):  # of a collection with other items now
-        items = binding.owner.items() if isinstance(binding.owner, dict) else enumerate(binding.owner)
-        parts = [Binding("item", binding.owner, key, value) for key, value in [*items]]
+        items = [*(owner.items() if isinstance(owner, dict) else enumerate(owner))]
+        parts = [Binding("item", owner, key, value) for key, value in items]
+    elif binding.kind == "presence":  # of a name that is new
+        parts = [Binding("item", owner, key, owner[key])]
+    else:
+        parts = [replace(binding, value=binding.current())]
     traced = [part for part in parts if _is_traced(part.value)]
     for part in traced:
         leaves, structure = tree.flatten(part.value)
         part.rebind(tree.unflatten(structure, [_settled(leaf) for leaf in leaves]))
     return bool(traced)
-
-
-def _drop_traced(collection: Any) -> None:
-    """Take traced values out of a list or deque."""
-    if isinstance(collection, (list, deque)) and any(map(_is_traced, collection)):
-        kept = [item for item in collection if not _is_traced(item)]
-        collection.clear()
-        collection.extend(kept)
 
 
 def _is_traced(value: Any) -> bool:

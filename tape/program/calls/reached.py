@@ -50,7 +50,7 @@ class Search:
         self.fixed: list[Binding] = []  # items of tuples, which are bound for good
         self.iterators: list[Binding] = []
         self.arrays: list[Binding] = []
-        self.collections: list[Binding] = []  # lengths of those that code only adds to
+        self.watched: list[Binding] = []  # what programs do not depend on, but runs may change
         self._operations: list[Op] = []
         self._is_in_operations = False
         self.catches = self.matches = False
@@ -62,13 +62,15 @@ class Search:
         self._optional: set[str] = set()  # attributes that code may do without
         self._read: set[str] = set()  # all names that code reads, not only puts something into
         self.stored: set[str] = set()  # names that code binds, of whatever kind
-        self.used: set[str] = set()  # names that code reads for more than to bind them anew
         self.valued: set[str] = set()  # names of which it reads more than the shape
         self.written: set[str] = set()  # names of what code writes into
         self.filled: set[str] = set()  # names of collections of such
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
+        self.iterators += [
+            Binding("item", (static,), 0, static) for static in self._waiting if _is_iterator(static)
+        ]
         self._visit_all()
         for binding in self.found:
             function = binding.value
@@ -83,13 +85,14 @@ class Search:
         self._is_in_operations = True
         self._waiting += self._operations
         self._visit_all()
-        for owner in self._owners if self._optional else ():
+        made = self.stored & self._attributes
+        for owner in self._owners if self._optional or made else ():
             own = _own(owner)
             if type(own) is dict:
-                missing = [
-                    name for name in sorted(self._optional) if getattr_static(owner, name, _EMPTY) is _EMPTY
-                ]
-                self.found += [Binding("presence", own, name, False) for name in missing]
+                for name in sorted(self._optional | made):
+                    if getattr_static(owner, name, _EMPTY) is _EMPTY:
+                        bindings = self.found if name in self._optional else self.watched
+                        bindings.append(Binding("presence", own, name, False))
 
     def _visit_all(self) -> None:
         while self._waiting or self._look_up_attributes():
@@ -99,13 +102,13 @@ class Search:
         """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
-        if isinstance(value, Iterator) and not isinstance(value, io.IOBase) and not self._is_in_operations:
+        if _is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
             self._waiting.append(value)
         else:
-            self.collections.append(Binding("length", value, None, len(value)))
+            self.watched.append(Binding("keys", value, None, (*value,)))
 
     def _visit(self, value: Any) -> None:
         is_array = isinstance(value, np.ndarray) and value.dtype != object
@@ -142,7 +145,7 @@ class Search:
         elif isinstance(value, (staticmethod, classmethod)):
             self._waiting.append(value.__func__)
         elif isinstance(value, property):
-            self._waiting += [value.fget]
+            self._waiting += [value.fget, value.fset]
         elif isinstance(value, (UserDict, UserList)):
             self._bind("attribute", value, "data", value.data)
             self._visit_items(value.data)
@@ -210,7 +213,6 @@ class Search:
         self._attributes |= names.attributes
         self._read |= names.read
         self.stored |= names.stored
-        self.used |= names.used
         if not self._is_in_operations:
             self.written |= names.written
             self.valued |= names.valued
@@ -345,6 +347,10 @@ def _is_layer(kind: type) -> bool:
     """Return whether this is a class of layers of this package, or derives from one."""
     is_ours = any(base.__module__.startswith("tape.nn.") for base in kind.__mro__)
     return is_ours and dataclasses.is_dataclass(kind)
+
+
+def _is_iterator(value: Any) -> bool:
+    return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
 
 
 _EMPTY: Any = object()

@@ -7,10 +7,11 @@ backwards, lands on it. The values that were computed are the result of this cal
 from __future__ import annotations
 
 import gc
+import operator
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,9 @@ class Recorded:
         Options of operations, and what chooses branches, that are no Vars.
     observed : str
         How the function lets floating-point errors be raised or reported, as no program does.
+    changes_arguments : bool
+        Whether the function has put something else into a collection or object among its arguments, and does
+        not return that.
     """
 
     nodes: list[Node]
@@ -96,6 +100,7 @@ class Recorded:
     reads_layout: bool = False
     observed: str = ""
     numbers_read: Sequence[np.generic] = ()
+    changes_arguments: bool = False
 
     @property
     def weak(self) -> list[int]:
@@ -234,6 +239,7 @@ def record(
         traced_args, traced_kwargs = tree.unflatten(structure, leaves)
         result = f(*traced_args, **traced_kwargs)
         outs, out_structure = tree.flatten(result)
+    changes_arguments = _are_changed((traced_args, traced_kwargs), leaves, structure, result)
     if trace.ints_read:  # and something has caught what says so
         raise IntRead(trace.ints_read)
     trace.check()
@@ -265,8 +271,36 @@ def record(
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
-        trace.ints_guarded, trace.reads_layout, trace.observed, trace.numbers_read,
+        trace.ints_guarded, trace.reads_layout, trace.observed, trace.numbers_read, changes_arguments,
     )  # fmt: skip
+
+
+def _are_changed(arguments: Any, leaves: Sequence[Any], structure: Any, result: Any) -> bool:
+    """Return whether arguments hold other leaves than before, and none of their collections is returned."""
+    try:
+        after, structure_after = tree.flatten(arguments)
+    except errors.TapeError:  # what they hold now is no tree
+        return True
+    is_same = len(after) == len(leaves) and all(map(operator.is_, after, leaves))
+    if is_same and structure_after == structure:
+        return False
+    return {id(one) for one in _collections(arguments)}.isdisjoint(id(one) for one in _collections(result))
+
+
+def _collections(value: Any) -> Iterator[Any]:
+    """Yield the collections and dataclasses in a value, itself included, but for tuples."""
+    if isinstance(value, dict):
+        children: Iterable[Any] = value.values()
+    elif isinstance(value, (list, tuple)):
+        children = value
+    elif is_dataclass(value):
+        children = vars(value).values()
+    else:
+        return
+    if not isinstance(value, tuple):
+        yield value
+    for child in children:
+        yield from _collections(child)
 
 
 def _is_seed(value: Any) -> bool:
