@@ -104,6 +104,18 @@ def test_numbers_are_not_written_to():
     assert_same(array.value, np.array(6.0))
 
 
+@pytest.mark.parametrize("name", ["divmod", "modf", "frexp"])
+def test_both_results_are_written(name):
+    x = np.array([5.5, -7.25])
+    given = (x, 2.0) if name == "divmod" else (x,)
+    trace = tape.Trace()
+    first, second = trace.param(np.zeros(2)), trace.param(np.zeros(2))
+    results = getattr(np, name)(trace.param(x), *given[1:], out=(first, second))
+    for out, result, expected in zip((first, second), results, getattr(np, name)(*given), strict=True):
+        assert out is result
+        np.testing.assert_array_equal(out.value, expected)
+
+
 def test_what_fails_leaves_all_as_it_was():
     trace = tape.Trace()
     x = trace.param(np.ones((2, 3)))

@@ -339,6 +339,16 @@ def test_gumbel_softmax_is_a_relaxed_choice():
     np.testing.assert_allclose(hard.mean(0), [0.2, 0.3, 0.5], atol=0.02)
 
 
+def test_a_hard_choice_is_one_of_each_axis():
+    logits = np.random.default_rng(0).normal(size=(2, 3, 4))
+    for axis in (0, 1, 2, -1):
+        soft, hard = [
+            tape.nn.gumbel_softmax(logits, np.zeros(logits.shape), hard=hard, axis=axis)
+            for hard in (False, True)
+        ]
+        np.testing.assert_array_equal(hard, soft == soft.max(axis, keepdims=True))
+
+
 # ---- what varies: dtypes, errors, copies, threads ----
 
 

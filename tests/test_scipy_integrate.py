@@ -143,6 +143,10 @@ def test_integrals_that_are_refused():
         tape.grad(lambda a: integrate.quad(lambda x: x ** (a - 1), 0.0, 1.0, limit=3)[0])(0.1)
     with pytest.raises(errors.OptionError, match="finite"):
         integrate.fixed_quad(np.cos, 0.0, np.inf)
+    with pytest.raises(errors.OptionError, match="finite"):
+        integrate.fixed_quad(np.cos, np.inf, 0.0)
+    with pytest.raises(errors.ShapeError, match=r"\[2, 3\] for samples of shape \[2, 4\]"):
+        integrate.simpson(np.ones((2, 4)), x=np.ones((2, 3)))
     with pytest.raises(errors.ShapeError, match="2\\*\\*k"):
         integrate.romb(np.ones(4))
 

@@ -229,6 +229,8 @@ def test_a_spline_in_a_loop_of_a_program():
         (lambda x, y: interpolate.interp1d(x, y, "wavy"), errors.OptionError, "kind"),
         (lambda x, y: interpolate.make_interp_spline(x[:3], y[:3], 3), errors.ShapeError, "4 points"),
         (lambda x, y: interpolate.BSpline(x, y, 3), errors.ShapeError, "knots"),
+        (lambda x, y: interpolate.make_interp_spline(x, y, 3, x.repeat(2)), errors.ShapeError, "10 knots"),
+        (lambda x, y: interpolate.make_interp_spline(x, y, 3, np.eye(3)), errors.ShapeError, "9 knots"),
         (
             lambda x, y: interpolate.RegularGridInterpolator((x,), y)([[9.0]]),
             errors.OptionError,

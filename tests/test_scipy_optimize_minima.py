@@ -131,6 +131,16 @@ def test_bounds_of_linprog_are_read_as_scipy_reads_them(bounds):
     assert_close(slope, expected.x, 1e-12)
 
 
+def test_constraints_that_are_missing_have_no_slack():
+    def solved(c):
+        result = linprog(c, A_eq=[[1.0, 1.0]], b_eq=[1.0])
+        assert result.slack.shape == (0,)
+        assert result.con.shape == (1,)
+        return result.fun
+
+    assert_close(tape.grad(solved)(np.array([1.0, 2.0])), np.array([1.0, 0.0]), 1e-12)
+
+
 def test_a_program_without_a_solution():
     trace = tape.Trace()
     for c in (np.array([1.0]), trace.param(np.array([1.0]))):

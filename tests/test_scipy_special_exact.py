@@ -6,6 +6,7 @@ from scipy import special as original
 
 import tape
 from tape import errors
+from tape.ops.special.by_parameters.numbers import log_less_psi
 from tape.scipy import special
 from tests.tiers import some
 
@@ -199,3 +200,12 @@ def test_values_of_vars_are_right_where_those_of_scipy_are_not():
     for x in (-9.0, 1.7, 5.0):
         wanted = mpmath.quad(mpmath.airyai, [0, x / 2, x])
         assert tape.ops.special.itairy(x)[0] == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_what_the_digamma_function_is_below_the_logarithm():
+    mpmath = pytest.importorskip("mpmath")
+    z = np.array([0.5, 3.0, 14.9, 15.0, 15.5, 20.0, 40.0, 1e3, 1e8])
+    with mpmath.workdps(40):
+        exact = [float(mpmath.log(v) - mpmath.psi(0, v)) for v in map(mpmath.mpf, z)]
+    np.testing.assert_allclose(log_less_psi(z)[3:], exact[3:], rtol=1e-15)
+    np.testing.assert_allclose(log_less_psi(z), exact, rtol=1e-13)

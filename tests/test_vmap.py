@@ -271,7 +271,16 @@ def through_a_shape(x):
     return y
 
 
-@pytest.mark.parametrize("f", [through_views, to_new_arrays, by_index, to_the_argument, through_a_shape])
+def an_element_to_its_row(x):
+    y = x * np.ones((2, 1))
+    y[0] = y[0, 1]
+    return y
+
+
+WRITING = through_views, to_new_arrays, by_index, to_the_argument, through_a_shape, an_element_to_its_row
+
+
+@pytest.mark.parametrize("f", WRITING)
 def test_code_that_writes(f):
     expected = stacked(lambda x: f(x.copy()), X)
     twice = tape.tree.map(lambda leaf: np.stack([leaf, leaf]), expected)
