@@ -285,6 +285,17 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.compile(helper)({vector})"),
         ("vector", "tape.checkpoint(helper)({vector})"),
     ],
+    "state": [
+        ("vector", "counted({vector})"),
+        ("vector", "logged({vector}) * {c}"),
+        ("vector", "totalled({vector})"),
+        ("vector", "averaged({vector})"),
+        ("number", "logged({number})"),
+        ("number", "{number} * totalled({vector})[0]"),
+        ("vector", "counted({vector}) if {number} > {c} else {vector}"),
+        ("vector", "tape.grad(lambda v: np.sum(counted(v) ** 2))({vector})"),
+        ("number", "{number} + STATE.count"),
+    ],
     "kept": [
         ("vector", "{vector} * {kept_vector}"),
         ("vector", "{kept_matrix} @ {vector}"),
@@ -432,6 +443,27 @@ EXPRESSIONS: dict[str, list[tuple[str, str]]] = {
 """Parts of statements: kind to (feature, text)."""
 
 HELPERS = {
+    "counted": """\
+def counted(v):
+    STATE.count += 1
+    return v
+""",
+    "logged": """\
+def logged(v):
+    STATE.log.append(v)
+    STATE.last = v
+    return v
+""",
+    "totalled": """\
+def totalled(v):
+    STATE.total = STATE.total + np.sum(v)
+    return v * 2.0
+""",
+    "averaged": """\
+def averaged(v):
+    STATE.mean = 0.9 * STATE.mean + v
+    return STATE.mean
+""",
     "helper": """\
 def helper(v):
     return act(v) * scale + bias.value

@@ -127,6 +127,11 @@ class Program:
         )
 
     @property
+    def has_state(self) -> bool:
+        """Whether it changes what it closes over, and so what later calls find there."""
+        return "STATE" in self.source
+
+    @property
     def multiplies_matrices(self) -> bool:
         """Whether BLAS may multiply, which makes other parts of complex infinities than NumPy's loops."""
         return bool(_PRODUCT.search(self.source))
@@ -266,7 +271,7 @@ def random_program(seed: int, features: frozenset[str] = USUAL) -> tuple[Program
     return program, data_sets(rng, list(program.sources), n, dtype, features)
 
 
-_SELDOM = {"hashing": 0.2, "solvers": 0.08, "views": 0.3}
+_SELDOM = {"hashing": 0.2, "solvers": 0.08, "views": 0.3, "state": 0.1}
 """In how many programs a feature is used at all that is mostly refused, or slow."""
 
 _CHANCE = {"argument": 0.4, "keywords": 0.15, "global": 0.25, "cell": 0.2, "attribute": 0.2, "default": 0.2}

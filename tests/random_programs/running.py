@@ -76,7 +76,7 @@ class Subject:
 
     def __init__(self, program: Program, code: Any, first: DataSet) -> None:
         self.program = program
-        self.namespace: dict[str, Any] = {"np": np, "tape": tape, **OTHERWISE}
+        self.namespace: dict[str, Any] = {"np": np, "tape": tape, "STATE": _State(), **OTHERWISE}
         self.current = dict(first.values)
         for name in program.placed("global", "attribute", "default"):
             self._bind(name, copied(first.values[name]))
@@ -131,9 +131,24 @@ class Subject:
             if SOURCES[name].change != "given"
         ]
 
+    def outcome(self, f: Any, call: Any) -> tuple[Any, Exception | None]:
+        """What the function, or it compiled, returns, or raises; and the state that it leaves."""
+        found, raised = outcome(f, call)
+        if raised is None and self.program.has_state:
+            return {"result": found, "state": vars(self.namespace["STATE"])}, None
+        return found, raised
+
 
 class _Record:
     """An object with attributes."""
+
+
+class _State:
+    """What a function changes."""
+
+    def __init__(self) -> None:
+        self.count, self.total, self.mean, self.last = 0, 0.0, 0.0, None
+        self.log: list[Any] = []
 
 
 def outcome(f: Any, call: Any) -> tuple[Any, Exception | None]:
@@ -175,8 +190,8 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
             subject.change(one)
             # What is compiled comes first: it may not rely on what the eager call left behind.
             call, plain = (materialise(one, program.sources, program.donate) for _ in range(2))
-            found, raised = outcome(compiled, call)
-            expected, reason = outcome(eager.f, plain)
+            found, raised = subject.outcome(compiled, call)
+            expected, reason = eager.outcome(eager.f, plain)
             if isinstance(reason, errors.TapeError):
                 return Verdict("eager refuses", type(reason).__name__, number)
             kind, detail = _judged(found, raised, expected, reason, ignored)
@@ -345,7 +360,9 @@ def called(program: Program, code: Any, sets: list[DataSet]) -> tuple[Any, Excep
     eager = Subject(program, code, sets[0])
     for one in sets:
         eager.change(one)
-    return outcome(eager.f, materialise(sets[-1], program.sources, program.donate))
+        if program.has_state or one is sets[-1]:
+            found = eager.outcome(eager.f, materialise(one, program.sources, program.donate))
+    return found
 
 
 def _gaps(one: Any, other: Any) -> list[float]:
