@@ -207,6 +207,8 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
                 return Verdict("ill-conditioned", detail, number)
             if kind:
                 return Verdict(kind, detail, number)
+            if raised is not None and program.has_state:  # what it has changed by then is not laid down
+                return verdict
         return verdict
 
 
