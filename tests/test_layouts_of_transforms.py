@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tape
+from tests.tiers import grid
 
 A = np.random.default_rng(0).normal(size=(3, 3, 2))
 LAYOUTS = {
@@ -91,8 +92,7 @@ def written(x):
     return x * 1.0
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", TRANSFORMS)
+@grid(name=TRANSFORMS, layout=LAYOUTS, times=2)
 def test_writing_to_what_a_transform_returns(name, layout):
     transform, x = TRANSFORMS[name], LAYOUTS[layout]
     uses = {

@@ -8,7 +8,7 @@ from scipy import stats as original
 import tape
 from tape import errors
 from tape.scipy import stats
-from tests.tiers import some
+from tests.tiers import grid, some
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -131,8 +131,7 @@ def test_moments(name, moved):
             )
 
 
-@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", bool])
-@pytest.mark.parametrize("name", CONTINUOUS)
+@grid(name=CONTINUOUS, dtype=["u1", "i1", "u2", "i4", bool], times=2)
 def test_integers_are_floats_as_in_scipy(name, dtype):
     """Small ones would wrap around when they are shifted, or squared."""
     shapes, x = CONTINUOUS[name][0], np.array([1, 2, 3, 0, 100], "i8").astype(dtype)
