@@ -3,8 +3,10 @@
 import dataclasses
 import itertools
 import math
+import random
 import warnings
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -422,6 +424,66 @@ def test_two_functions_share_what_one_of_them_counts():
         return w
 
     np.testing.assert_allclose(trained(tape.compile), trained(lambda f: f), rtol=1e-14)
+
+
+def drawing_from_numpy():
+    rng = np.random.default_rng(0)
+    return lambda: rng.normal()
+
+
+def drawing_from_the_generator_of_numpy():
+    np.random.seed(0)  # noqa: NPY002
+    return lambda: np.random.normal()  # noqa: NPY002
+
+
+def drawing_from_that_of_python():
+    random.seed(0)
+    return lambda: random.gauss(0.0, 1.0)
+
+
+def drawing_from_a_bound_method():
+    return random.Random(0).random
+
+
+def drawing_from_an_attribute():
+    class Noise:
+        def __init__(self):
+            self.state = np.random.RandomState(0)
+
+        def __call__(self):
+            return self.state.rand()
+
+    return Noise()
+
+
+def drawing_in_another_thread():
+    rng, pool = tape.random.default_rng(0), ThreadPoolExecutor(1)
+    return lambda: pool.submit(lambda: rng.normal()).result()
+
+
+def drawing_from_a_generator_of_tape():
+    rng = tape.random.default_rng(0)
+    return lambda: rng.normal()
+
+
+DRAWING = [make for name, make in list(globals().items()) if name.startswith("drawing_")]
+
+
+@pytest.mark.parametrize("again", [lambda n: n, range])
+@pytest.mark.parametrize("make", DRAWING)
+def test_random_numbers_are_those_of_plain_python(make, again):
+    def drawn(wrap):
+        draw = make()
+        f = wrap(lambda x, n: x * draw() + (again(n) is None))
+        return [f(np.ones(2), n) for n in (1, 2, 1, 2, 3, 4)]
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", errors.NotCompiledWarning)
+        found = drawn(tape.compile)
+    if again is not range:  # of which each number has a program
+        is_warned = any("draws from a generator" in str(one.message) for one in caught)
+        assert is_warned == (make is not drawing_from_a_generator_of_tape)
+    np.testing.assert_array_equal(found, drawn(lambda f: f))
 
 
 @dataclasses.dataclass

@@ -17,6 +17,7 @@ from typing import Any
 
 from tape import errors, tree
 from tape.program.calls.binding import Binding
+from tape.program.calls.reached import GENERATORS
 from tape.program.calls.statics import Form, key_of
 from tape.program.specialise import Path, Specialisation
 
@@ -169,6 +170,14 @@ class Growth:
     def warn_of_changes(self, changed: Binding) -> None:
         """Warn that the function changes in each call what it uses, which a program would not do."""
         name = repr(changed.key) if isinstance(changed.key, str) else "a list, a dict or an array"
+        if isinstance(changed.value, GENERATORS):
+            self._warn_once(
+                f"{self._name} draws from a generator of random numbers, which a program would not: from now "
+                "on it runs as plain Python, which is slow. Draw by tape.random, in the thread of the "
+                "function, or draw outside, and pass the numbers",
+                errors.NotCompiledWarning,
+            )
+            return
         self._warn_once(
             f"{self._name} uses {name}, and changes it in each call, as a program would not. From now on it "
             "runs as plain Python, which is slow. Pass it as an argument, and return the new value",

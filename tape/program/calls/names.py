@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import pickle
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -15,6 +17,7 @@ import numpy as np
 
 from tape import tree
 from tape.core.node import Handle, plain
+from tape.core.streams import Source
 from tape.core.weak import exact
 from tape.program.calls.binding import LOOKUPS, OF_EQUALS, Binding
 from tape.program.calls.bytecode import Read
@@ -68,6 +71,7 @@ class Bindings:
         self._filled = search.filled
         self._iterators = search.iterators
         self._watched = search.watched
+        self._drawn = [(generator, _state_of(generator)) for generator in search.generators]
         self.arrays = search.arrays
         self._ways: dict[int, list[Binding]] = {}  # the names and items that hold an object, by its id
         for binding in chain(search.found, search.fixed):
@@ -99,7 +103,10 @@ class Bindings:
                     self._from_traced.add(id(binding))
 
     def restore(self) -> None:
-        """Bind names that a run has bound to something else as they were, for it to run again."""
+        """Bind names that a run has bound to something else as they were, for it to run again.
+
+        Collections that it has only added to, and generators of random numbers, are what they were, too.
+        """
         for binding in self.found:
             with suppress(Exception):
                 if binding.key in self._stored and not binding.holds():
@@ -108,11 +115,19 @@ class Bindings:
             with suppress(Exception):
                 if not _is_same(binding):
                     _restore(binding)
+        for generator, state in self._drawn:
+            if _state_of(generator) != state:
+                _set_state(generator, state)
 
     def bound_anew(self) -> Binding | None:
-        """Return a name that a run of the function has bound to something else, or what it has added to."""
+        """Return a name that a run of the function has bound to something else, or what it has added to.
+
+        Or a generator from which it has drawn, as from one of NumPy's, or in another thread.
+        """
         bound = (b for b in self.found if id(b) in self._from_traced or not b.holds())
-        return next(chain(bound, (b for b in self._watched if not _is_same(b))), None)
+        added_to = (b for b in self._watched if not _is_same(b))
+        drawn = (Binding("item", (one,), 0, one) for one, state in self._drawn if _state_of(one) != state)
+        return next(chain(bound, added_to, drawn), None)
 
     def written(self) -> Binding | None:
         """Return a name of an array that the function writes to, or of an iterator, if there is one."""
@@ -194,6 +209,26 @@ class Bindings:
             f"{'==' if b.kind in OF_EQUALS else 'is'} {bind(b.value)}"
             for b in self.found
         ]
+
+
+def _state_of(generator: Any) -> bytes:
+    """Return the state of a generator of random numbers."""
+    if isinstance(generator, random.Random):
+        return pickle.dumps(generator.getstate())
+    if isinstance(generator, np.random.RandomState):
+        return pickle.dumps(generator.get_state(legacy=False))
+    bits = generator.bits if isinstance(generator, Source) else generator.bit_generator
+    return pickle.dumps(bits.state)
+
+
+def _set_state(generator: Any, state: bytes) -> None:
+    if isinstance(generator, random.Random):
+        generator.setstate(pickle.loads(state))
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(pickle.loads(state))
+    else:
+        bits = generator.bits if isinstance(generator, Source) else generator.bit_generator
+        bits.state = pickle.loads(state)
 
 
 def _is_same(binding: Binding) -> bool:

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import io
 import operator
+import random
 import sys
 import sysconfig
 import types
@@ -28,11 +29,15 @@ import numpy as np
 from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.core.op import Op
+from tape.core.streams import Source
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import names_in
 from tape.program.calls.flows import Flows
 
-__all__ = ["Search"]
+__all__ = ["GENERATORS", "Search"]
+
+GENERATORS = (Source, np.random.Generator, np.random.RandomState, random.Random)
+"""Types of what draws random numbers."""
 
 _MOST_ITEMS = 64
 """Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
@@ -50,6 +55,7 @@ class Search:
         self.fixed: list[Binding] = []  # items of tuples, which are bound for good
         self.iterators: list[Binding] = []
         self.arrays: list[Binding] = []
+        self.generators: list[Any] = []  # of random numbers
         self.watched: list[Binding] = []  # what programs do not depend on, but runs may change
         self._operations: list[Op] = []
         self._is_in_operations = False
@@ -58,6 +64,7 @@ class Search:
         self._kept: dict[int, Any] = {}  # what was seen, by id
         self._waiting: list[Any] = [f, *statics]
         self._owners: list[Any] = []  # objects with attributes
+        self._modules: set[types.ModuleType] = set()  # that draw random numbers
         self._attributes: set[str] = set()  # that code reads, of whatever object
         self._optional: set[str] = set()  # attributes that code may do without
         self._read: set[str] = set()  # all names that code reads, not only puts something into
@@ -72,6 +79,10 @@ class Search:
             Binding("item", (static,), 0, static) for static in self._waiting if _is_iterator(static)
         ]
         self._visit_all()
+        if np.random in self._modules or (np in self._modules and "random" in self._attributes):
+            self._visit(np.random.mtrand._rand)
+        if random in self._modules:
+            self._visit(random.seed.__self__)  # type: ignore[attr-defined]
         for binding in self.found:
             function = binding.value
             if isinstance(function, (types.MethodType, staticmethod, classmethod)):
@@ -102,6 +113,8 @@ class Search:
         """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
+        elif value in (np, np.random, random):
+            self._modules.add(value)
         if _is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
@@ -118,6 +131,8 @@ class Search:
             self._operations.append(value)
             return
         self._kept[id(value)] = value
+        if isinstance(value, GENERATORS) and not self._is_in_operations:
+            self.generators.append(value)
         if _is_layer(type(value)):  # which reads its fields in code that is not searched
             for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
                 self._bind("attribute", value, name, getattr(value, name))
