@@ -2,8 +2,10 @@
 
 import gc
 import os
+import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from scipy import special
 
 import tape
 from tape import ops
+from tape.program.growth import Growth
+from tape.program.kinds import Kinds
 from tests import naive_program
 from tests.naive_program import compiled_for
 from tests.op_table import (
@@ -464,6 +468,37 @@ def test_after_a_fork():
     os.waitpid(child, 0)
     found = np.frombuffer(data).reshape(3, 3, 2)
     assert_close(found, [expected[0], expected[1], expected[1]], 1e-13)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_waits_for_a_thread_that_makes_a_program():
+    compiled = tape.compile(lambda x: x * 2.0)
+    is_held, lock = threading.Event(), Kinds("f", frozenset(), 1, Growth("f")).lock
+
+    def hold():
+        with lock:
+            is_held.set()
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    is_held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        try:
+            os._exit(int(compiled(1.5) != 3.0))
+        finally:
+            os._exit(2)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_signal_handler_calls_what_it_interrupts():
+    compiled = tape.compile(lambda x: x * 2.0)
+    with Kinds("f", frozenset(), 1, Growth("f")).lock:  # as in the middle of a call
+        assert compiled(1.5) == compiled(1.5) == 3.0
 
 
 def resident_bytes():

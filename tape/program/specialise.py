@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any, NoReturn
 
@@ -193,11 +192,14 @@ class Specialisation:
         self.contents: dict[Any, Binding] = {}
         self.layouts: dict[Layout, bool] | None = None
         self.waiting: dict[tuple[Outcome, ...], int] = {}
+        self._take: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None] | None = None
 
-    @cached_property
+    @property
     def take(self) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
         """Return the dynamic leaves of arguments, or None if these are of another form."""
-        return taker(self.form)
+        if self._take is None:  # no cached property: those of Python 3.11 hold a lock, which a fork may keep
+            self._take = taker(self.form)
+        return self._take
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Return whether leaves are of this kind, and programs take them as they are."""
