@@ -471,6 +471,7 @@ class Compiled:
         """Record the call as a path of its own, and return the result."""
         ints = known.form.ints
         before = Bindings(self._f, known.form.statics())
+        state = before.state()
         if ints and before.tells_types:
             raise IntRead(ints)
         arrays = Arrays(before.arrays)
@@ -479,13 +480,13 @@ class Compiled:
                 self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
             )
         except IntRead:
-            before.restore()
+            state.restore()
             raise
         except Exception as error:
             if ints or isinstance(error, errors.TapeError):  # it runs again
-                before.restore()
+                state.restore()
             else:
-                before.settle()
+                state.settle()
             if ints:
                 return self._with_static_ints(known, args, kwargs)
             if isinstance(error, errors.TapeError):
@@ -496,15 +497,15 @@ class Compiled:
         if recorded.observed:
             known.is_plain = True
             self._growth.warn_of_observed(recorded.observed)
-            before.restore()
+            state.restore()
             return self._f(*args, **kwargs)
         if recorded.changes_arguments:
             known.is_plain = True
             self._growth.warn_of_arguments()
-            before.restore()
+            state.restore()
             return self._f(*args, **kwargs)
         if recorded.caught is not None:
-            before.restore()
+            state.restore()
             if ints:
                 return self._with_static_ints(known, args, kwargs)
             self._growth.warn_of_caught(recorded.caught)
@@ -514,18 +515,18 @@ class Compiled:
             known.layouts = known.layouts or {}
             leaves_given = tree.leaves((args, kwargs))
             if overlap_themselves(leaves_given):
-                before.restore()
+                state.restore()
                 return self._f(*args, **kwargs)
             if layout_of(leaves_given) is not None:  # whose program is for C order
                 if not known.paths:
-                    before.restore()
+                    state.restore()
                     self._recorded(known, *in_c_order((args, kwargs)))
                 return Results(recorded).restore(leaves)
-        before.settle()
+        state.settle()
         names = Bindings(self._f, known.form.statics())
         if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
             return Results(recorded).restore(leaves)
-        if (changed := before.bound_anew()) is not None:  # by the function, as a program would not
+        if (changed := state.changed()) is not None:  # by the function, as a program would not
             known.changes += 1
             if known.changes > _MOST_CHANGES:
                 known.is_plain = True
