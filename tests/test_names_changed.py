@@ -234,6 +234,11 @@ class Running:
         self.last = (x, {"y": x * x})
         return x * 3
 
+    def kept_in_an_object(self, x):
+        self.kept.record = SimpleNamespace(x=x * 2, inner=[SimpleNamespace(y=x)])
+        self.number = self.kept.record.x
+        return x * 3
+
     def kept_by_a_new_name(self, x):
         self.newest = x * 2
         return x * 3
@@ -261,7 +266,9 @@ class Running:
 
 def state_of(model):
     """Everything that a model holds."""
-    leaves = tree.leaves({**vars(model), "kept": vars(model.kept)})
+    kept = vars(model.kept).copy()
+    record = kept.pop("record", SimpleNamespace(x=0, inner=[SimpleNamespace(y=0)]))
+    leaves = tree.leaves([{**vars(model), "kept": kept}, record.x, record.inner[0].y])
     return [leaf.tolist() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import pickle
 import random
+import types
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,6 +30,8 @@ __all__ = ["State"]
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, np.float64, np.float32, np.ndarray})
 """Common types of values that are not traced."""
+_DEPTH = 3
+"""How deep objects are looked into that hold others."""
 
 
 class State:
@@ -144,22 +147,41 @@ def _settle(binding: Binding) -> bool:
         parts = [replace(binding, value=binding.current())]
     traced = [part for part in parts if _is_traced(part.value)]
     for part in traced:
-        leaves, structure = tree.flatten(part.value)
-        part.rebind(tree.unflatten(structure, [_settled(leaf) for leaf in leaves]))
+        part.rebind(_settled(part.value))
     return bool(traced)
 
 
-def _is_traced(value: Any) -> bool:
+def _is_traced(value: Any, depth: int = _DEPTH) -> bool:
     """Return whether a value is traced, or holds one that is."""
     if type(value) in _PLAIN:
         return False
-    return any(isinstance(leaf, (Handle, Number)) for leaf in tree.leaves(value))
+    return any(
+        isinstance(leaf, (Handle, Number))
+        or (depth and any(_is_traced(part, depth - 1) for part in _attributes(leaf).values()))
+        for leaf in tree.leaves(value)
+    )
 
 
-def _settled(leaf: Any) -> Any:
-    if isinstance(leaf, Number):
-        return leaf.number
-    if not isinstance(leaf, Handle):
-        return leaf
-    value = exact(plain(leaf))
-    return value.copy() if isinstance(value, np.ndarray) else value
+def _settled(value: Any, depth: int = _DEPTH) -> Any:
+    """Return a value with plain values in the place of traced ones, also in the objects that it holds."""
+    leaves, structure = tree.flatten(value)
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, Number):
+            leaves[k] = leaf.number
+        elif isinstance(leaf, Handle):
+            number = exact(plain(leaf))
+            leaves[k] = number.copy() if isinstance(number, np.ndarray) else number
+        elif depth:
+            attributes = _attributes(leaf)
+            for name, part in [*attributes.items()]:
+                if _is_traced(part, depth - 1):
+                    attributes[name] = _settled(part, depth - 1)
+    return tree.unflatten(structure, leaves)
+
+
+def _attributes(leaf: Any) -> dict[str, Any]:
+    """Return the attributes of an object itself, but for modules, classes and functions."""
+    if isinstance(leaf, (type, types.ModuleType, types.FunctionType)):
+        return {}
+    own = getattr(leaf, "__dict__", None)
+    return own if type(own) is dict else {}
