@@ -1,17 +1,19 @@
 """What compiled functions change themselves of what they use: state that is bound anew or collected."""
 
 import dataclasses
+import functools
 import itertools
 import math
 import random
 import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tape
 from tape import errors, tree
@@ -387,6 +389,110 @@ def test_a_log_has_one_entry_of_a_call_that_runs_twice(again):
     assert all(isinstance(entry, float) for entry in log)
 
 
+COLLECTIONS = {
+    "dict": lambda: {"n": 0},
+    "large dict": lambda: dict.fromkeys(range(100), 0),
+    "list": lambda: [0, 0],
+    "large list": lambda: [0] * 100,
+    "set": lambda: {0},
+    "deque": lambda: deque([1, 2, 3], maxlen=5),
+    "large deque": lambda: deque([0.0] * 100, maxlen=100),
+    "array": lambda: np.zeros(2),
+}
+
+
+def changed(collection, x):
+    """Change a collection, and return a number of it."""
+    if isinstance(collection, set):
+        collection.add(len(collection))
+    elif isinstance(collection, deque):
+        collection.rotate(1)
+        collection.append(x if len(collection) > 10 else len(collection))
+    elif isinstance(collection, dict):
+        collection[next(iter(collection))] += 1
+        collection[len(collection)] = 1
+    else:
+        collection[0] += 1
+    return len(collection) if isinstance(collection, (dict, set)) else collection[0]
+
+
+@pytest.mark.parametrize("again", ["not", "int", "errstate", "error"])
+@pytest.mark.parametrize("make", COLLECTIONS.values(), ids=COLLECTIONS)
+def test_collections_are_changed_once_in_each_call(make, again):
+    def function(collection):
+        def f(x, n):
+            by = changed(collection, np.sum(x))
+            if again == "int":
+                return np.sum(x[:n]) * by
+            if again == "errstate":
+                with np.errstate(divide="raise"):
+                    return x * by
+            if again == "error":
+                with suppress(errors.TapeError):
+                    return x * float(np.sum(x)) * by
+            return x * by
+
+        return f
+
+    found, expected = make(), make()
+    compiled, plain = tape.compile(function(found)), function(expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for k in range(7):
+            x, n = np.full(3, k + 1.0), k % 2 + 1
+            np.testing.assert_array_equal(compiled(x, n), plain(x, n))
+            assert str(found) == str(expected)
+
+
+def copied_and_written(w):
+    def f(x):
+        u = w.copy()
+        u[0] = 1.0
+        u += x.shape[0]
+        return x * u
+
+    return f
+
+
+def held_by_what_writes_when_it_is_made(w):
+    class Mesh:
+        def __init__(self):
+            self.w = np.zeros(3)
+            self.w[:] = w
+
+    mesh = Mesh()
+    return lambda x: mesh.w * x
+
+
+def of_a_compiled_type(w):
+    return lambda x: w * x + np.random.default_rng(0).normal(size=3)
+
+
+@pytest.mark.parametrize(
+    "make", [copied_and_written, held_by_what_writes_when_it_is_made, of_a_compiled_type]
+)
+def test_what_changes_nothing_has_a_program(make):
+    plain, compiled = make(np.arange(3.0)), tape.compile(make(np.arange(3.0)))
+    for k in range(4):
+        np.testing.assert_allclose(compiled(np.ones(3) * k), plain(np.ones(3) * k), rtol=1e-14)
+    assert len(compiled.programs) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda it: (lambda its: lambda x: x * next(its[0]))((it,)),
+        lambda it: (lambda draw: lambda x: x * draw())(it.__next__),
+        lambda it: (lambda draw: lambda x: x * draw())(functools.partial(next, it)),
+    ],
+)
+def test_iterators_that_are_held_go_on(make):
+    compiled = tape.compile(make(iter([1.0, 2.0, 3.0, 4.0])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        assert [compiled(2.0) for _ in range(4)] == [2.0, 4.0, 6.0, 8.0]
+
+
 def test_what_is_counted_in_an_enclosing_function_or_module():
     count = 0
     space = {"np": np}
@@ -473,6 +579,26 @@ def drawing_from_a_generator_of_tape():
     return lambda: rng.normal()
 
 
+def drawing_by_imports_inside():
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+
+    def draw():
+        import random as from_python
+
+        import numpy.random as from_numpy
+        from numpy.random import normal
+
+        return from_python.random() + normal() + from_numpy.rand()  # noqa: NPY002
+
+    return draw
+
+
+def drawing_by_scipy():
+    np.random.seed(0)  # noqa: NPY002
+    return lambda: stats.norm.rvs()
+
+
 DRAWING = [make for name, make in list(globals().items()) if name.startswith("drawing_")]
 
 
@@ -554,6 +680,25 @@ def test_what_is_put_into_an_argument_is_there_for_the_caller(f, make):
             y = compiled(found, x)
         np.testing.assert_array_equal(y, f(expected, x))
         assert str(found) == str(expected)
+
+
+def test_what_is_put_into_an_argument_beside_one_that_is_returned():
+    @dataclasses.dataclass(slots=True)
+    class Log:
+        losses: list
+
+    @tape.compile
+    def step(p, log, x):
+        p["w"] = p["w"] - 0.1 * x
+        log.losses.append(np.sum(x))
+        return p
+
+    log = Log([])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for _ in range(4):
+            step({"w": np.ones(2)}, log, np.ones(2))
+    assert log.losses == [2.0] * 4
 
 
 def test_what_is_put_into_an_argument_that_is_returned_is_a_matter_of_programs():

@@ -62,7 +62,7 @@ def _has_own_arithmetic(kind: type) -> bool:
     if any(getattr(kind, name) is not getattr(np.ndarray, name) for name in ARITHMETIC):
         return True
     bases = [base for base in kind.__mro__ if issubclass(base, np.ndarray) and base is not np.ndarray]
-    theirs = [base for base in bases if base.__module__.partition(".")[0] != "numpy"]
+    theirs = [base for base in bases if module_of(base).partition(".")[0] != "numpy"]
     return any(has_own(base, name) for base in theirs for name in _METHODS)
 
 
@@ -82,7 +82,7 @@ def defers_to(other: Any) -> bool:
     """
     kind = type(other)
     protocol = getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__)
-    return protocol is not np.ndarray.__array_ufunc__ and kind.__module__.partition(".")[0] not in _TABLES
+    return protocol is not np.ndarray.__array_ufunc__ and module_of(kind).partition(".")[0] not in _TABLES
 
 
 def copies(thing: Any, array: np.ndarray) -> bool:
@@ -96,9 +96,14 @@ def copies(thing: Any, array: np.ndarray) -> bool:
     >>> copies(shared, np.asarray(shared)), copies(range(2), np.asarray(range(2)))
     (False, True)
     """
-    if type(thing).__module__.startswith("polars"):  # it moves to other memory when it is written to
+    if module_of(type(thing)).startswith("polars"):  # it moves to other memory when it is written to
         return True
     return not np.may_share_memory(array, np.asarray(thing))
+
+
+def module_of(kind: type) -> str:
+    """Return the name of the module of a class; of some compiled ones it is no string."""
+    return str(kind.__module__)
 
 
 def is_sparse(value: Any) -> bool:
@@ -112,9 +117,9 @@ def is_sparse(value: Any) -> bool:
     (True, False)
     """
     kind: Any = type(value)
-    if kind.__module__.startswith("scipy.sparse"):
+    if module_of(kind).startswith("scipy.sparse"):
         return hasattr(kind, "tocsr")
-    return kind.__module__.startswith("tape.scipy.sparse") and hasattr(kind, "parts")
+    return module_of(kind).startswith("tape.scipy.sparse") and hasattr(kind, "parts")
 
 
 def left_to_var(var: Any) -> np.ndarray | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tape.program.calls.statics import key_of
 
-__all__ = ["LOOKUPS", "OF_EQUALS", "VALUES", "Binding"]
+__all__ = ["LOOKUPS", "OF_EQUALS", "VALUES", "Binding", "is_same"]
 
 VALUES = (bool, int, float, complex, str, bytes, np.generic)
 """Types that are compared by value, not by identity."""
@@ -64,9 +64,7 @@ class Binding:
             with suppress(ValueError):  # keys whose == is not a bool
                 return bool(found == self.value)
             return False
-        if type(found) is not type(self.value) or not _is_value(found):
-            return False
-        return key_of(found) == key_of(self.value)
+        return is_same(found, self.value)
 
     def current(self) -> Any:
         """Return what the name is bound to, if it `holds`."""
@@ -80,6 +78,13 @@ class Binding:
             self.owner.cell_contents = value
         elif self.kind in ("global", "item"):
             self.owner[self.key] = value
+
+
+def is_same(found: Any, value: Any) -> bool:
+    """Return whether two objects are the same, or equal numbers, strings, or tuples of these."""
+    if found is value:
+        return True
+    return type(found) is type(value) and _is_value(found) and key_of(found) == key_of(value)
 
 
 def _is_value(found: Any) -> bool:

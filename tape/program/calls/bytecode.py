@@ -344,7 +344,7 @@ class _Reader:
                     name for name, _ in self._expressions.path(start, end) if isinstance(name, str)
                 }
         elif opname == "STORE_FAST" and _is_augmented(self._instructions[max(k - 1, 0) : k]):
-            paths = self._expressions.paths.get(name, ())
+            paths = self._expressions.paths.get(name, ()) if name in self._expressions.shared else ()
             names.written |= {of for of, depth in paths if isinstance(of, str) and not depth}
 
     def _look_for_kinds(self, k: int, one: Instruction) -> None:

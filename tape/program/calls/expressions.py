@@ -22,6 +22,7 @@ _FUNCTIONS = frozenset({*dir(builtins), "np", "numpy", "math"})
 """Names that are those of functions and their modules."""
 _OF_IDENTITY = frozenset({"callable", "hasattr", "id", "isinstance", "issubclass", "len", "type"})
 """Functions whose results do not depend on what arrays hold."""
+_COPIES = frozenset({"copy", "deque", "list", "sorted", "tuple"})
 _SAME_ITEMS = frozenset({"copy", "deque", "iter", "list", "reversed", "sorted", "tuple", "values", "vars"})
 """Functions and methods that return the items of a collection, in a collection."""
 _WITH_ITEMS = frozenset({"enumerate", "items", "zip"})
@@ -84,6 +85,8 @@ class Expressions:
         Local variables, with all that they may be.
     sources : dict
         Local variables, with the names that are read in what they are bound to.
+    shared : set of str
+        Local variables that may be what a path says itself, not a copy of it.
     """
 
     def __init__(self, code: CodeType) -> None:
@@ -97,13 +100,18 @@ class Expressions:
         self._cells = {*code.co_cellvars}
         self.paths: dict[str, set[Path]] = {name: {Path(Param(name), 0)} for name in self.params}
         self.sources: dict[str, set[Name]] = {name: {Param(name)} for name in self.params}
+        self.shared: set[str] = {*self.params}
         for k, one in enumerate(self.instructions):
             if one.opname in ("STORE_FAST", "STORE_DEREF") and one.argval in self._locals:
                 for start, end, depth in self._bound_to(k):
                     known = self.paths.setdefault(one.argval, set())
+                    paths = {Path(name, at + depth) for name, at in self.path(start, end)}
                     if len(known) < _MOST_PATHS:
-                        known |= {Path(name, at + depth) for name, at in self.path(start, end)}
+                        known |= paths
                     self.sources.setdefault(one.argval, set()).update(self.read(start, end))
+                    is_copied = not depth and self.is_call(end - 1) and self.call(end - 1)[0] in _COPIES
+                    if paths and not is_copied:
+                        self.shared.add(one.argval)
 
     def _bound_to(self, store: int) -> Iterator[tuple[int, int, int]]:
         """Yield the expressions that a variable may be bound to, and how deep in their values.
@@ -248,7 +256,7 @@ class Expressions:
         one = self.instructions[end - 1]
         if local := self._local(one):
             paths = self.paths.get(local, set())
-            is_clear = len(paths) == 1
+            is_clear = len(paths) == 1 and local in self.shared
             return {name for name, depth in paths if is_clear and not depth and isinstance(name, str)}
         return self.named_by(one)
 

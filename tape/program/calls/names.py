@@ -84,7 +84,7 @@ class Bindings:
 
     def state(self) -> State:
         """Return the state of what they are bound to, to compare with that after a run."""
-        return State(self.found, self._watched, self._stored, self._generators)
+        return State(self.found, self._watched, self._stored, self._generators, self.arrays)
 
     def written(self) -> Binding | None:
         """Return a name of an array that the function writes to, or of an iterator, if there is one."""

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.conversion.foreign import is_sparse
+from tape.conversion.foreign import is_sparse, module_of
 from tape.core.op import Op
 from tape.core.streams import Source
 from tape.program.calls.binding import VALUES, Binding
@@ -64,7 +64,7 @@ class Search:
         self._kept: dict[int, Any] = {}  # what was seen, by id
         self._waiting: list[Any] = [f, *statics]
         self._owners: list[Any] = []  # objects with attributes
-        self._modules: set[types.ModuleType] = set()  # that draw random numbers
+        self._draws: set[str] = set()  # whose generators code may draw from
         self._attributes: set[str] = set()  # that code reads, of whatever object
         self._optional: set[str] = set()  # attributes that code may do without
         self._read: set[str] = set()  # all names that code reads, not only puts something into
@@ -75,13 +75,10 @@ class Search:
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
-        self.iterators += [
-            Binding("item", (static,), 0, static) for static in self._waiting if _is_iterator(static)
-        ]
         self._visit_all()
-        if np.random in self._modules or (np in self._modules and "random" in self._attributes):
+        if "numpy" in self._draws or ("random" in self._attributes and "np" in self._draws):
             self._visit(np.random.mtrand._rand)
-        if random in self._modules:
+        if "python" in self._draws:
             self._visit(random.seed.__self__)  # type: ignore[attr-defined]
         for binding in self.found:
             function = binding.value
@@ -113,15 +110,23 @@ class Search:
         """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
-        elif value in (np, np.random, random):
-            self._modules.add(value)
+        self._note_draws(value)
         if _is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
             self._waiting.append(value)
         else:
-            self.watched.append(Binding("keys", value, None, (*value,)))
+            self.watched.append(Binding("length", value, None, len(value)))
+
+    def _note_draws(self, value: Any) -> None:
+        """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
+        if value is np:
+            self._draws.add("np")
+        elif value is np.random or getattr(value, "__name__", "") == "scipy.stats":
+            self._draws.add("numpy")
+        elif value is random:
+            self._draws.add("python")
 
     def _visit(self, value: Any) -> None:
         is_array = isinstance(value, np.ndarray) and value.dtype != object
@@ -133,6 +138,8 @@ class Search:
         self._kept[id(value)] = value
         if isinstance(value, GENERATORS) and not self._is_in_operations:
             self.generators.append(value)
+        if _is_iterator(value) and not self._is_in_operations:
+            self.iterators.append(Binding("item", (value,), 0, value))
         if _is_layer(type(value)):  # which reads its fields in code that is not searched
             for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
                 self._bind("attribute", value, name, getattr(value, name))
@@ -191,7 +198,7 @@ class Search:
             self._owners.append(value)
             self._waiting.append(type(value))
         else:
-            if type(value).__module__.partition(".")[0] == "tape":  # a transform holds the user's functions
+            if module_of(type(value)).partition(".")[0] == "tape":  # a transform holds the user's functions
                 self._waiting += [part for part in _attributes_of(value) if callable(part)]
             self._waiting.append((_own(value) or {}).get("__wrapped__"))  # of functools.lru_cache, say
             if type(_own(value)) is dict or _slots(type(value)):  # code of the user may read some of it
@@ -229,9 +236,10 @@ class Search:
         self._read |= names.read
         self.stored |= names.stored
         if not self._is_in_operations:
-            self.written |= names.written
             self.valued |= names.valued
-            self.filled |= names.filled
+            if code.co_name not in _OF_NEW:  # which writes into what it makes
+                self.written |= names.written
+                self.filled |= names.filled
         self._is_open = self._is_open or names.is_open
         for name in names.globals:
             if name in function.__globals__:
@@ -252,6 +260,7 @@ class Search:
             for module in modules:
                 if isinstance(module, types.ModuleType):
                     self._visit(module)
+                    self._note_draws(module)
             last: Any = modules[-1]
             if isinstance(last, types.ModuleType) and self._is_users_module(last):
                 for key in taken:
@@ -348,7 +357,7 @@ class Search:
         return [base for base in kind.__mro__ if self._is_users(base)]
 
     def _is_users(self, kind: type) -> bool:
-        module = sys.modules.get(kind.__module__)
+        module = sys.modules.get(module_of(kind))
         return kind.__module__ != "builtins" and not self._is_library(getattr(module, "__file__", None) or "")
 
     def _is_library(self, filename: str) -> bool:
@@ -360,7 +369,7 @@ class Search:
 
 def _is_layer(kind: type) -> bool:
     """Return whether this is a class of layers of this package, or derives from one."""
-    is_ours = any(base.__module__.startswith("tape.nn.") for base in kind.__mro__)
+    is_ours = any(module_of(base).startswith("tape.nn.") for base in kind.__mro__)
     return is_ours and dataclasses.is_dataclass(kind)
 
 
@@ -368,6 +377,8 @@ def _is_iterator(value: Any) -> bool:
     return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
 
 
+_OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
+"""Methods of objects that are being made."""
 _EMPTY: Any = object()
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))

@@ -6,12 +6,10 @@ random numbers is none to make a program of.
 
 from __future__ import annotations
 
-import operator
 import pickle
 import random
 import types
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -23,13 +21,17 @@ from tape import tree
 from tape.core.node import Handle, plain
 from tape.core.streams import Source
 from tape.core.weak import exact
-from tape.program.calls.binding import Binding
+from tape.program.calls.binding import Binding, is_same
 from tape.program.record.reading import Number
 
 __all__ = ["State"]
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, np.float64, np.float32, np.ndarray})
 """Common types of values that are not traced."""
+_OF_ITEMS = ("keys", "length")
+"""Kinds of bindings of collections as a whole."""
+_MOST_BYTES = 1 << 16
+"""Of arrays that are put back."""
 _DEPTH = 3
 """How deep objects are looked into that hold others."""
 
@@ -48,6 +50,8 @@ class State:
         The names that it binds.
     generators : sequence
         Those of random numbers that it reaches.
+    arrays : sequence of Binding
+        Those of arrays.
     """
 
     def __init__(
@@ -56,46 +60,85 @@ class State:
         watched: Sequence[Binding],
         stored: set[str],
         generators: Sequence[Any],
+        arrays: Sequence[Binding],
     ) -> None:
-        self._found = found
-        self._watched = watched
+        each = [*found, *watched]
+        self._names = [binding for binding in each if binding.kind not in _OF_ITEMS]
+        self._collections = [(b, _held(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
+        self._arrays = [(b.value, b.value.copy()) for b in arrays if b.value.nbytes <= _MOST_BYTES]
         self._from_traced: set[int] = set()  # bindings that the run has bound to traced values, by id
 
     def settle(self) -> None:
         """Bind names, and items, that a run has bound to traced values to the plain values of these."""
-        for binding in chain(self._found, self._watched):
+        changed = [binding for binding in self._names if not _is_same(binding)]
+        changed += [binding for binding, held in self._collections if not _holds(binding.owner, held)]
+        for binding in changed:
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
-                if not _is_same(binding) and _settle(binding):
+                if _settle(binding):
                     self._from_traced.add(id(binding))
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again.
 
-        Collections that it has only added to, and generators of random numbers, are what they were, too.
+        Collections, small arrays and generators of random numbers are what they were, too.
         """
-        for binding in self._found:
-            with suppress(Exception):
-                if binding.key in self._stored and not binding.holds():
-                    binding.rebind(binding.value)
-        for binding in self._watched:
+        for binding in self._names:
             with suppress(Exception):
                 if not _is_same(binding):
-                    _restore(binding)
+                    _restore(binding, self._stored)
+        for binding, held in self._collections:
+            with suppress(Exception):
+                if not _holds(binding.owner, held):
+                    _refill(binding.owner, held)
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
+        for array, content in self._arrays:
+            if array.tobytes() != content.tobytes():
+                array[...] = content
 
     def changed(self) -> Binding | None:
         """Return a name that a run of the function has bound to something else, or what it has added to.
 
         Or a generator from which it has drawn, as from one of NumPy's, or in another thread.
         """
-        bound = (b for b in self._found if id(b) in self._from_traced or not b.holds())
-        added_to = (b for b in self._watched if not _is_same(b))
+        bound = (b for b in self._names if id(b) in self._from_traced or not b.holds())
+        items = (b for b, held in self._collections if not _holds(b.owner, held))
         drawn = (Binding("item", (one,), 0, one) for one, state in self._drawn if _state_of(one) != state)
-        return next(chain(bound, added_to, drawn), None)
+        return next(chain(bound, items, drawn), None)
+
+
+# ---- collections -------------------------------------------------------------------------------------
+
+
+def _held(owner: Any) -> list[Any]:
+    """Return what a collection holds, with the keys if it has some."""
+    return [*owner, *owner.values()] if isinstance(owner, Mapping) else [*owner]
+
+
+def _holds(owner: Any, held: list[Any]) -> bool:
+    """Return whether a collection holds the same objects, or equal numbers and strings."""
+    if isinstance(owner, Set):
+        return len(owner) == len(held) and all(one in owner for one in held)
+    now = _held(owner)
+    return len(now) == len(held) and all(map(is_same, now, held))
+
+
+def _refill(owner: Any, held: list[Any]) -> None:
+    """Let a collection hold what it held."""
+    owner.clear()
+    if isinstance(owner, dict):
+        half = len(held) // 2
+        owner.update(zip(held[:half], held[half:], strict=True))
+    elif isinstance(owner, set):
+        owner.update(held)
+    else:
+        owner.extend(held)
+
+
+# ---- generators of random numbers --------------------------------------------------------------------
 
 
 def _state_of(generator: Any) -> bytes:
@@ -118,28 +161,30 @@ def _set_state(generator: Any, state: bytes) -> None:
         bits.state = pickle.loads(state)
 
 
+# ---- traced values -----------------------------------------------------------------------------------
+
+
 def _is_same(binding: Binding) -> bool:
-    """Return whether a name is bound to the same object, or a collection holds the same ones."""
-    found = binding.current()
-    if binding.kind == "keys":
-        return len(found) == len(binding.value) and all(map(operator.is_, found, binding.value))
-    return found is binding.value
+    """Return whether a name is bound to the same object."""
+    with suppress(Exception):
+        return binding.current() is binding.value
+    return False
 
 
-def _restore(binding: Binding) -> None:
-    """Put what is only watched into the state that it was in."""
+def _restore(binding: Binding, stored: set[str]) -> None:
+    """Bind a name as it was, if code binds it."""
     if binding.kind == "presence":
-        del binding.owner[binding.key]
-    elif isinstance(binding.owner, (list, deque)):
-        binding.owner.clear()
-        binding.owner.extend(binding.value)
+        if not binding.value:
+            del binding.owner[binding.key]
+    elif binding.key in stored and not binding.holds():
+        binding.rebind(binding.value)
 
 
 def _settle(binding: Binding) -> bool:
     """Bind a name, or items of a collection, to the plain values of traced ones; return whether some are."""
     owner, key = binding.owner, binding.key
-    if binding.kind in ("keys", "length"):  # of a collection with other items now
-        items = [*(owner.items() if isinstance(owner, dict) else enumerate(owner))]
+    if binding.kind in _OF_ITEMS:
+        items = [*(owner.items() if isinstance(owner, Mapping) else enumerate(owner))]
         parts = [Binding("item", owner, key, value) for key, value in items]
     elif binding.kind == "presence":  # of a name that is new
         parts = [Binding("item", owner, key, owner[key])]

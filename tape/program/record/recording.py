@@ -11,7 +11,7 @@ import operator
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -237,9 +237,10 @@ def record(
                 leaves[k] = trace.integer(leaf, k)
                 inputs.append(leaves[k].var.id)
         traced_args, traced_kwargs = tree.unflatten(structure, leaves)
+        contents = _contents((traced_args, traced_kwargs))
         result = f(*traced_args, **traced_kwargs)
         outs, out_structure = tree.flatten(result)
-    changes_arguments = _are_changed((traced_args, traced_kwargs), leaves, structure, result)
+    changes_arguments = _are_changed(contents, result)
     if trace.ints_read:  # and something has caught what says so
         raise IntRead(trace.ints_read)
     trace.check()
@@ -275,32 +276,43 @@ def record(
     )  # fmt: skip
 
 
-def _are_changed(arguments: Any, leaves: Sequence[Any], structure: Any, result: Any) -> bool:
-    """Return whether arguments hold other leaves than before, and none of their collections is returned."""
-    try:
-        after, structure_after = tree.flatten(arguments)
-    except errors.TapeError:  # what they hold now is no tree
-        return True
-    is_same = len(after) == len(leaves) and all(map(operator.is_, after, leaves))
-    if is_same and structure_after == structure:
-        return False
-    return {id(one) for one in _collections(arguments)}.isdisjoint(id(one) for one in _collections(result))
+def _contents(arguments: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the collections and objects in arguments, and what each holds."""
+    return [(one, _parts(one)) for one in _collections(arguments)]
+
+
+def _are_changed(before: list[tuple[Any, list[Any]]], result: Any) -> bool:
+    """Return whether collections hold something else than before, and are not in the result."""
+    changed = [
+        one
+        for one, held in before
+        if len(parts := _parts(one)) != len(held) or not all(map(operator.is_, parts, held))
+    ]
+    return bool(changed) and not {id(one) for one in changed} <= {id(one) for one in _collections(result)}
 
 
 def _collections(value: Any) -> Iterator[Any]:
     """Yield the collections and dataclasses in a value, itself included, but for tuples."""
+    waiting, seen = [value], set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, (dict, list, deque)) or (is_dataclass(one) and not isinstance(one, type)):
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            yield one
+            waiting += _parts(one)
+        elif isinstance(one, tuple):
+            waiting += one
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return what a collection holds, keys included, or the fields of an object."""
     if isinstance(value, dict):
-        children: Iterable[Any] = value.values()
-    elif isinstance(value, (list, tuple)):
-        children = value
-    elif is_dataclass(value):
-        children = vars(value).values()
-    else:
-        return
-    if not isinstance(value, tuple):
-        yield value
-    for child in children:
-        yield from _collections(child)
+        return [*value, *value.values()]
+    if isinstance(value, (list, deque)):
+        return [*value]
+    return [getattr(value, field.name, None) for field in fields(value)]
 
 
 def _is_seed(value: Any) -> bool:
