@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import warnings
+from array import array
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
@@ -398,6 +399,8 @@ COLLECTIONS = {
     "deque": lambda: deque([1, 2, 3], maxlen=5),
     "large deque": lambda: deque([0.0] * 100, maxlen=100),
     "array": lambda: np.zeros(2),
+    "bytes": lambda: bytearray(4),
+    "numbers": lambda: array("d", [0.0, 1.0]),
 }
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import pickle
 import random
 import types
+from array import array
+from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +32,7 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, np.float64, np.float3
 """Common types of values that are not traced."""
 _OF_ITEMS = ("keys", "length")
 """Kinds of bindings of collections as a whole."""
+_MEMORY = (array, bytearray, memoryview)
 _MOST_BYTES = 1 << 16
 """Of arrays that are put back."""
 _DEPTH = 3
@@ -95,9 +98,9 @@ class State:
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
-        for array, content in self._arrays:
-            if array.tobytes() != content.tobytes():
-                array[...] = content
+        for values, content in self._arrays:
+            if values.tobytes() != content.tobytes():
+                values[...] = content
 
     def changed(self) -> Binding | None:
         """Return a name that a run of the function has bound to something else, or what it has added to.
@@ -114,7 +117,9 @@ class State:
 
 
 def _held(owner: Any) -> list[Any]:
-    """Return what a collection holds, with the keys if it has some."""
+    """Return what a collection holds, with the keys if it has some; of memory, all bytes."""
+    if isinstance(owner, _MEMORY):
+        return [bytes(owner)]
     return [*owner, *owner.values()] if isinstance(owner, Mapping) else [*owner]
 
 
@@ -127,15 +132,19 @@ def _holds(owner: Any, held: list[Any]) -> bool:
 
 
 def _refill(owner: Any, held: list[Any]) -> None:
-    """Let a collection hold what it held."""
-    owner.clear()
+    """Let a collection hold what it held, if it is of a type that one knows."""
     if isinstance(owner, dict):
         half = len(held) // 2
+        owner.clear()
         owner.update(zip(held[:half], held[half:], strict=True))
     elif isinstance(owner, set):
+        owner.clear()
         owner.update(held)
-    else:
+    elif isinstance(owner, (list, deque)):
+        owner.clear()
         owner.extend(held)
+    elif isinstance(owner, _MEMORY) and memoryview(owner).nbytes == len(held[0]):
+        memoryview(owner).cast("B")[:] = held[0]
 
 
 # ---- generators of random numbers --------------------------------------------------------------------
