@@ -123,7 +123,7 @@ class Search:
         """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
         if value is np:
             self._draws.add("np")
-        elif value is np.random or getattr(value, "__name__", "") == "scipy.stats":
+        elif value is np.random or (value is not None and value is sys.modules.get("scipy.stats")):
             self._draws.add("numpy")
         elif value is random:
             self._draws.add("python")
