@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from tape import errors, ops
+from tape.program.ir import matrices
 from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
+from tape.program.ir.loops import BYTES
 from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.types import IllTyped, is_shape
+from tape.program.ir.values import Value
 from tape.program.record.recording import record
 from tests.op_table import TWO_OF_EACH, one_of_each
 from tests.test_program import gradient
@@ -72,6 +75,27 @@ def test_tampered_instructions_are_refused_with_a_reason():
             check(ir)
         setattr(ir, name, old)
     check(ir)
+
+
+def test_of_a_block_of_results_only_results_are_read():
+    """What lies between them nothing has written."""
+    b = Builder()
+    x = b.input((2, 2), FLOAT)
+    values, vectors = matrices.gufunc(b, "eigh_lo", x)
+    b.ir.outputs = [values.id, vectors.id]
+    check(b.ir)
+    part, block = b.ir.instructions[values.id], b.ir.instructions[values.id].operands[0]
+    part.shape = (3,)  # float64[2], and what lies behind it
+    with pytest.raises(errors.ProgramError, match="eigh_lo has no result of 24 bytes at byte 0"):
+        check(b.ir)
+    part.shape = (2,)
+    b.ir.outputs = [block]
+    with pytest.raises(errors.ProgramError, match="of which only parts can be read"):
+        check(b.ir)
+    shape = b.ir.instructions[block].shape
+    b.ir.outputs = [b.push("cast", (Value(b, block, "eigh_lo", shape, BYTES),), shape=shape, dtype=FLOAT).id]
+    with pytest.raises(errors.ProgramError, match="reads a block of results of eigh_lo"):
+        check(b.ir)
 
 
 @pytest.mark.parametrize("attrs", [(), ("zero",), (0.0,), (True,), (None,), (0, 0), ((0,),)])
