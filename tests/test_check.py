@@ -92,8 +92,7 @@ def test_of_a_block_of_results_only_results_are_read():
     b.ir.outputs = [block]
     with pytest.raises(errors.ProgramError, match="of which only parts can be read"):
         check(b.ir)
-    shape = b.ir.instructions[block].shape
-    b.ir.outputs = [b.push("cast", (Value(b, block, "eigh_lo", shape, BYTES),), shape=shape, dtype=FLOAT).id]
+    b.ir.outputs = [b.cast(Value(b, block, "eigh_lo", b.ir.instructions[block].shape, BYTES), FLOAT).id]
     with pytest.raises(errors.ProgramError, match="reads a block of results of eigh_lo"):
         check(b.ir)
 
