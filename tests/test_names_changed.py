@@ -1,20 +1,16 @@
-"""What compiled functions change themselves of what they use: state that is bound anew or collected."""
+"""What compiled functions change themselves of what they use: names, attributes, collections and arrays."""
 
-import dataclasses
 import functools
 import itertools
 import math
-import random
 import warnings
 from array import array
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import tape
 from tape import errors, tree
@@ -468,7 +464,8 @@ def held_by_what_writes_when_it_is_made(w):
 
 
 def of_a_compiled_type(w):
-    return lambda x: w * x + np.random.default_rng(0).normal(size=3)
+    make = np.random.default_rng
+    return lambda x: w * x + make(0).normal(size=3)
 
 
 @pytest.mark.parametrize(
@@ -540,178 +537,3 @@ def test_two_functions_share_what_one_of_them_counts():
         return w
 
     np.testing.assert_allclose(trained(tape.compile), trained(lambda f: f), rtol=1e-14)
-
-
-def drawing_from_numpy():
-    rng = np.random.default_rng(0)
-    return lambda: rng.normal()
-
-
-def drawing_from_the_generator_of_numpy():
-    np.random.seed(0)  # noqa: NPY002
-    return lambda: np.random.normal()  # noqa: NPY002
-
-
-def drawing_from_that_of_python():
-    random.seed(0)
-    return lambda: random.gauss(0.0, 1.0)
-
-
-def drawing_from_a_bound_method():
-    return random.Random(0).random
-
-
-def drawing_from_an_attribute():
-    class Noise:
-        def __init__(self):
-            self.state = np.random.RandomState(0)
-
-        def __call__(self):
-            return self.state.rand()
-
-    return Noise()
-
-
-def drawing_in_another_thread():
-    rng, pool = tape.random.default_rng(0), ThreadPoolExecutor(1)
-    return lambda: pool.submit(lambda: rng.normal()).result()
-
-
-def drawing_from_a_generator_of_tape():
-    rng = tape.random.default_rng(0)
-    return lambda: rng.normal()
-
-
-def drawing_by_imports_inside():
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002
-
-    def draw():
-        import random as from_python
-
-        import numpy.random as from_numpy
-        from numpy.random import normal
-
-        return from_python.random() + normal() + from_numpy.rand()  # noqa: NPY002
-
-    return draw
-
-
-def drawing_by_scipy():
-    np.random.seed(0)  # noqa: NPY002
-    return lambda: stats.norm.rvs()
-
-
-DRAWING = [make for name, make in list(globals().items()) if name.startswith("drawing_")]
-
-
-@pytest.mark.parametrize("again", [lambda n: n, range])
-@pytest.mark.parametrize("make", DRAWING)
-def test_random_numbers_are_those_of_plain_python(make, again):
-    def drawn(wrap):
-        draw = make()
-        f = wrap(lambda x, n: x * draw() + (again(n) is None))
-        return [f(np.ones(2), n) for n in (1, 2, 1, 2, 3, 4)]
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", errors.NotCompiledWarning)
-        found = drawn(tape.compile)
-    if again is not range:  # of which each number has a program
-        is_warned = any("draws from a generator" in str(one.message) for one in caught)
-        assert is_warned == (make is not drawing_from_a_generator_of_tape)
-    np.testing.assert_array_equal(found, drawn(lambda f: f))
-
-
-@dataclasses.dataclass
-class Params:
-    w: np.ndarray
-    step: int = 0
-
-
-def updates_an_item(p, x):
-    p["w"] = p["w"] - 0.1 * x
-    return x
-
-
-def adds_an_item(p, x):
-    p["n"] = p.get("n", 0.0) + np.sum(x)
-    return p["n"]
-
-
-def drops_an_item(p, x):
-    return x * p.pop("w", 2.0)
-
-
-def logs(p, x):
-    p.append(np.sum(x))
-    return len(p) * x
-
-
-def swaps(p, x):
-    p[0], p[1] = p[1], p[0]
-    return x * p[0]
-
-
-def sets_attributes(p, x):
-    p.w, p.step = p.w - x, p.step + 1
-    return p.w * p.step
-
-
-def updates_within(p, x):
-    p["inner"][0]["w"] = p["inner"][0]["w"] * x
-    return x
-
-
-@pytest.mark.parametrize(
-    ("f", "make"),
-    [
-        (updates_an_item, lambda: {"w": np.ones(2)}),
-        (adds_an_item, lambda: {"w": np.ones(2)}),
-        (drops_an_item, lambda: {"w": np.ones(2), "v": 1.0}),
-        (logs, list),
-        (swaps, lambda: [np.ones(2), np.zeros(2)]),
-        (sets_attributes, lambda: Params(np.ones(2))),
-        (updates_within, lambda: {"inner": [{"w": np.ones(2)}]}),
-    ],
-)
-def test_what_is_put_into_an_argument_is_there_for_the_caller(f, make):
-    compiled = tape.compile(f)
-    expected, found = make(), make()
-    for k in range(4):
-        x = np.full(2, float(k))
-        with pytest.warns(errors.NotCompiledWarning, match="among its arguments") if not k else nullcontext():
-            y = compiled(found, x)
-        np.testing.assert_array_equal(y, f(expected, x))
-        assert str(found) == str(expected)
-
-
-def test_what_is_put_into_an_argument_beside_one_that_is_returned():
-    @dataclasses.dataclass(slots=True)
-    class Log:
-        losses: list
-
-    @tape.compile
-    def step(p, log, x):
-        p["w"] = p["w"] - 0.1 * x
-        log.losses.append(np.sum(x))
-        return p
-
-    log = Log([])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", errors.NotCompiledWarning)
-        for _ in range(4):
-            step({"w": np.ones(2)}, log, np.ones(2))
-    assert log.losses == [2.0] * 4
-
-
-def test_what_is_put_into_an_argument_that_is_returned_is_a_matter_of_programs():
-    @tape.compile
-    def step(p, x):
-        p["w"] = p["w"] - 0.1 * x
-        return p
-
-    p = {"w": np.ones(2)}
-    for _ in range(3):
-        p = step(p, np.ones(2))
-    np.testing.assert_allclose(p["w"], 0.7)
-    assert len(step.programs) == 1
