@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -71,6 +73,16 @@ sylvester: Op = Op(
 declare_cost(lambda out, shapes, attrs: 20 * prod(out) * (out[-1] + out[-2]), sylvester)
 
 
+@contextmanager
+def _generator_kept() -> Iterator[None]:
+    """Leave NumPy's own generator as it was: SciPy estimates norms of powers by random vectors."""
+    state = np.random.get_state(legacy=False)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+
+
 def _of_each(name: str, a: Any) -> Any:
     from scipy import linalg
 
@@ -78,7 +90,7 @@ def _of_each(name: str, a: Any) -> Any:
     out = np.empty(a.shape, np.result_type(a, np.float32))
     a = np.asarray(a, np.result_type(a, np.float64))  # in single precision SciPy warns of its own rounding
     for i in np.ndindex(a.shape[:-2]):
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _generator_kept():
             found = function(a[i]) if a[i].size else a[i]
         if np.iscomplexobj(found) and out.dtype.kind != "c":
             raise UnsupportedError(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape.program.calls.statics import key_of
+from tape.program.record.proxies import Proxy
 
 __all__ = ["LOOKUPS", "OF_EQUALS", "VALUES", "Binding", "is_same"]
 
@@ -89,4 +90,6 @@ def is_same(found: Any, value: Any) -> bool:
 
 def _is_value(found: Any) -> bool:
     """Return whether an object is compared by value."""
-    return isinstance(found, VALUES) or (type(found) is tuple and all(map(_is_value, found)))
+    return (isinstance(found, VALUES) and not isinstance(found, Proxy)) or (
+        type(found) is tuple and all(map(_is_value, found))
+    )
