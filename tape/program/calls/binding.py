@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tape.program.calls.statics import key_of
-from tape.program.record.proxies import Proxy
 
 __all__ = ["LOOKUPS", "OF_EQUALS", "VALUES", "Binding", "is_same"]
 
@@ -90,6 +89,5 @@ def is_same(found: Any, value: Any) -> bool:
 
 def _is_value(found: Any) -> bool:
     """Return whether an object is compared by value."""
-    return (isinstance(found, VALUES) and not isinstance(found, Proxy)) or (
-        type(found) is tuple and all(map(_is_value, found))
-    )
+    kind = type(found)  # that of an int that is data, which says that it is one, is not in `VALUES`
+    return issubclass(kind, VALUES) or (kind is tuple and all(map(_is_value, found)))
