@@ -15,7 +15,6 @@ import ctypes
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +27,7 @@ from tape.kernels.availability import Unavailable, give_up, is_available, requir
 from tape.kernels.fingerprint import fingerprint
 from tape.system import cache
 from tape.system.collector import collector_paused
+from tape.system.locks import lock_across_forks
 
 if TYPE_CHECKING:
     from tape.kernels.making import Maker
@@ -124,9 +124,7 @@ def _name_symbols(llvm: Any) -> None:
 
 # ---- groups ------------------------------------------------------------------------------------------
 
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a process forked while a thread loads would wait for it for ever
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock = lock_across_forks()
 _loaded: dict[str, Native] = {}
 _maker: Maker | None = None
 _waits: ContextVar[bool] = ContextVar("waits", default=True)

@@ -169,7 +169,6 @@ class Growth:
 
     def warn_of_changes(self, changed: Binding) -> None:
         """Warn that the function changes in each call what it uses, which a program would not do."""
-        name = repr(changed.key) if isinstance(changed.key, str) else "a list, a dict or an array"
         if isinstance(changed.value, GENERATORS):
             self._warn_once(
                 f"{self._name} draws from a generator of random numbers, which a program would not: from now "
@@ -178,6 +177,7 @@ class Growth:
                 errors.NotCompiledWarning,
             )
             return
+        name = repr(changed.key) if isinstance(changed.key, str) else "a collection, an array or an iterator"
         self._warn_once(
             f"{self._name} uses {name}, and changes it in each call, as a program would not. From now on it "
             "runs as plain Python, which is slow. Pass it as an argument, and return the new value",

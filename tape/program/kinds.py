@@ -5,8 +5,6 @@ A kind is the structure of the arguments, what is static among them, and shapes 
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +19,7 @@ from tape.program.calls.statics import Form, is_stable
 from tape.program.growth import Growth
 from tape.program.record.recording import is_dynamic
 from tape.program.specialise import Specialisation, signature_of, static_leaf
+from tape.system.locks import lock_across_forks
 
 _MAX_KINDS = 1024
 """Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
@@ -35,9 +34,7 @@ _MOST_CONTENTS = 8
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
 
-_LOCK = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a process forked while a thread holds it would wait for it for ever
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+_LOCK = lock_across_forks()
 
 
 class Kinds:

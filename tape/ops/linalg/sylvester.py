@@ -89,15 +89,15 @@ def _of_each(name: str, a: Any) -> Any:
     function = getattr(linalg, name)
     out = np.empty(a.shape, np.result_type(a, np.float32))
     a = np.asarray(a, np.result_type(a, np.float64))  # in single precision SciPy warns of its own rounding
-    for i in np.ndindex(a.shape[:-2]):
-        with np.errstate(all="ignore"), _generator_kept():
+    with np.errstate(all="ignore"), _generator_kept():
+        for i in np.ndindex(a.shape[:-2]):
             found = function(a[i]) if a[i].size else a[i]
-        if np.iscomplexobj(found) and out.dtype.kind != "c":
-            raise UnsupportedError(
-                f"{name}: the result is complex, as a real matrix has no real one if an eigenvalue is "
-                "negative. Make the matrix complex"
-            )
-        out[i] = found
+            if np.iscomplexobj(found) and out.dtype.kind != "c":
+                raise UnsupportedError(
+                    f"{name}: the result is complex, as a real matrix has no real one if an eigenvalue is "
+                    "negative. Make the matrix complex"
+                )
+            out[i] = found
     return out
 
 

@@ -138,7 +138,8 @@ class Search:
         self._kept[id(value)] = value
         if isinstance(value, GENERATORS) and not self._is_in_operations:
             self.generators.append(value)
-        if _is_iterator(value) and not self._is_in_operations:
+        is_new = all(value is not known.value for known in self.iterators)
+        if _is_iterator(value) and is_new and not self._is_in_operations:  # one without a name
             self.iterators.append(Binding("item", (value,), 0, value))
         if _is_layer(type(value)):  # which reads its fields in code that is not searched
             for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:

@@ -24,6 +24,7 @@ from tape.core.node import Handle, plain
 from tape.core.streams import Source
 from tape.core.weak import exact
 from tape.program.calls.binding import Binding, is_same
+from tape.program.record.collections import parts_of
 from tape.program.record.reading import Number
 
 __all__ = ["State"]
@@ -120,7 +121,7 @@ def _held(owner: Any) -> list[Any]:
     """Return what a collection holds, with the keys if it has some; of memory, all bytes."""
     if isinstance(owner, _MEMORY):
         return [bytes(owner)]
-    return [*owner, *owner.values()] if isinstance(owner, Mapping) else [*owner]
+    return parts_of(owner)
 
 
 def _holds(owner: Any, held: list[Any]) -> bool:

@@ -8,8 +8,6 @@ is trusted.
 from __future__ import annotations
 
 import ctypes
-import os
-import threading
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from tape.program.native.opcodes import KERNELS
 from tape.program.native.routines import routine
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
+from tape.system.locks import lock_across_forks
 
 _CAPACITY = 2048
 _LAPACK = ("gesv", "potrf", "getrf")
@@ -52,9 +51,7 @@ class _UFunc(ctypes.Structure):
     )
 
 
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a process forked while a thread holds it would wait for it for ever
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock = lock_across_forks()
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
 _alignments: list[tuple[int, ...]] = [()] * len(KERNELS)

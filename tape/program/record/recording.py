@@ -7,11 +7,10 @@ backwards, lands on it. The values that were computed are the result of this cal
 from __future__ import annotations
 
 import gc
-import operator
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from tape.conversion.foreign import ARITHMETIC, complaint
 from tape.core.node import Handle, Node, plain
 from tape.core.weak import Weak, exact
 from tape.kernels.eager import avoided
+from tape.program.record.collections import are_changed, contents_of
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
@@ -237,10 +237,10 @@ def record(
                 leaves[k] = trace.integer(leaf, k)
                 inputs.append(leaves[k].var.id)
         traced_args, traced_kwargs = tree.unflatten(structure, leaves)
-        contents = _contents((traced_args, traced_kwargs))
+        contents = contents_of((traced_args, traced_kwargs))
         result = f(*traced_args, **traced_kwargs)
         outs, out_structure = tree.flatten(result)
-    changes_arguments = _are_changed(contents, result)
+    changes_arguments = are_changed(contents, result)
     if trace.ints_read:  # and something has caught what says so
         raise IntRead(trace.ints_read)
     trace.check()
@@ -274,45 +274,6 @@ def record(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
         trace.ints_guarded, trace.reads_layout, trace.observed, trace.numbers_read, changes_arguments,
     )  # fmt: skip
-
-
-def _contents(arguments: Any) -> list[tuple[Any, list[Any]]]:
-    """Return the collections and objects in arguments, and what each holds."""
-    return [(one, _parts(one)) for one in _collections(arguments)]
-
-
-def _are_changed(before: list[tuple[Any, list[Any]]], result: Any) -> bool:
-    """Return whether collections hold something else than before, and are not in the result."""
-    changed = [
-        one
-        for one, held in before
-        if len(parts := _parts(one)) != len(held) or not all(map(operator.is_, parts, held))
-    ]
-    return bool(changed) and not {id(one) for one in changed} <= {id(one) for one in _collections(result)}
-
-
-def _collections(value: Any) -> Iterator[Any]:
-    """Yield the collections and dataclasses in a value, itself included, but for tuples."""
-    waiting, seen = [value], set()
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, (dict, list, deque)) or (is_dataclass(one) and not isinstance(one, type)):
-            if id(one) in seen:
-                continue
-            seen.add(id(one))
-            yield one
-            waiting += _parts(one)
-        elif isinstance(one, tuple):
-            waiting += one
-
-
-def _parts(value: Any) -> list[Any]:
-    """Return what a collection holds, keys included, or the fields of an object."""
-    if isinstance(value, dict):
-        return [*value, *value.values()]
-    if isinstance(value, (list, deque)):
-        return [*value]
-    return [getattr(value, field.name, None) for field in fields(value)]
 
 
 def _is_seed(value: Any) -> bool:
