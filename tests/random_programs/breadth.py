@@ -84,7 +84,7 @@ BREADTH: dict[str, list[tuple[str, str]]] = {
         ("any", "np.expm1({vector}), np.log1p({vector})"),
         ("any", "np.log({vector}), np.log2(np.abs({vector}))"),
         ("any", "np.reciprocal({vector}), np.square({vector}), np.positive({vector})"),
-        ("any", "np.signbit({vector}), np.isnan({vector}), np.isinf({number})"),
+        ("any", "np.signbit(np.nan_to_num({vector})), np.isnan({vector}), np.isinf({number})"),
         ("any", "np.logical_and({bvector}, {vector} > 0), np.logical_xor({bvector}, {bvector})"),
         ("any", "{ivector} & 3, {ivector} << 1, ~{ivector}, {ivector} ^ {int}"),
         ("any", "np.add.reduce({vector}), np.multiply.accumulate({vector})"),

@@ -49,7 +49,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "1 / {vector}"),
         ("vector", "{number} / {vector}"),
         ("vector", "{vector} ** {k}"),
-        ("vector", "np.sign({vector}) * np.copysign(1.0, {vector})"),
+        ("vector", "np.sign({vector}) * np.copysign(1.0, np.nan_to_num({vector}))"),
         ("vector", "tape.nn.relu({vector})"),
         ("vector", "np.arctan2({vector}, {vector})"),
         ("vector", "np.abs({vector})"),

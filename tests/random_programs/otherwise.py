@@ -76,11 +76,11 @@ def summed_otherwise(program: Program) -> Iterator[Any]:
 
 def _extended(function: Any, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of arrays, in long doubles where these are plain."""
-    arrays = [x for x in args if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
-    if not arrays or any(isinstance(x, Handle) for x in args):
-        return function(*args, **kwargs)
-    wide = [x.astype(np.result_type(x, np.longdouble)) if any(x is y for y in arrays) else x for x in args]
     out = function(*args, **kwargs)
+    arrays = [x for x in args if isinstance(x, np.ndarray)]
+    if any(isinstance(x, Handle) for x in args) or np.result_type(out, *arrays).kind not in "fc":
+        return out
+    wide = [x.astype(np.result_type(x, np.longdouble)) if any(x is y for y in arrays) else x for x in args]
     return np.asarray(function(*wide, **kwargs)).astype(out.dtype)[()]
 
 

@@ -29,7 +29,6 @@ _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
     r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
 )
-_PRODUCT = re.compile(r"@|linear\(|einsum|dot|outer|kron|convolve|linalg")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
 _DERIVATIVE = re.compile(
     r"tape\.(\w*grad|jvp|vjp|hvp|jacobian|hessian|linearize|taylor|divergence|laplacian)\("
@@ -130,11 +129,6 @@ class Program:
     def has_state(self) -> bool:
         """Whether it changes what it closes over, and so what later calls find there."""
         return "STATE" in self.source
-
-    @property
-    def multiplies_matrices(self) -> bool:
-        """Whether BLAS may multiply, which makes other parts of complex infinities than NumPy's loops."""
-        return bool(_PRODUCT.search(self.source))
 
     @property
     def source(self) -> str:

@@ -24,6 +24,7 @@ _COEFFICIENTS = [
 ]  # of which the first is 1: exp(0) is exact
 _ERROR = comb(2 * _ORDER, _ORDER) * factorial(2 * _ORDER + 1) * 2.0**-53  # over the leading term of the error
 _MOST_SQUARINGS = 2100  # of numbers up to 2**1024, and some more
+_TRIANGULAR_SQUARINGS = 6  # each doubles the rounding errors of the diagonal, which SciPy computes anew
 _DOUBLE = np.dtype(np.float64)
 
 
@@ -35,7 +36,8 @@ def expm(b: Builder, a: Value) -> Value:
     b : Builder
         Appends the instructions.
     a : Value
-        ``(..., n, n)``. The program stops if an element is not finite.
+        ``(..., n, n)``. The program stops, for the function itself, if an element is not finite, or if a
+        triangular matrix is squared often: SciPy's exponentials of these are the more accurate ones.
 
     Raises
     ------
@@ -58,6 +60,8 @@ def expm(b: Builder, a: Value) -> Value:
     halvings = _at_least_zero(b, b.elementwise("log2", size / _THETA))
     halvings = halvings + _more_halvings(b, _halved(b, x, halvings, 1))
     x = b.require(x, b.elementwise("isfinite", halvings))
+    is_small = b.elementwise("less_equal", halvings, _TRIANGULAR_SQUARINGS)
+    x = b.require(x, b.elementwise("logical_or", is_small, _is_full(b, x)))
     powers = {k: _halved(b, x if k == 1 else powers[k], halvings, k) for k in (1, 2, 4, 6)}
     result = _approximant(b, powers)
     return b.cast(_squared(b, result, halvings), dtype)
@@ -67,6 +71,13 @@ def _norm(b: Builder, x: Value) -> Value:
     """Return the largest sum of a column."""
     sums = b.fold("sum", b.elementwise("absolute", x), -2)
     return b.reshape(b.fold("max", sums, -1), (*x.shape[:-2], 1, 1))
+
+
+def _is_full(b: Builder, x: Value) -> Value:
+    """Return which matrices have elements on both sides of their diagonals."""
+    sizes, below = b.elementwise("absolute", x), np.tri(x.shape[-1], k=-1, dtype=bool)
+    lower, upper = (_norm(b, b.where(b.value(side), sizes, 0.0)) for side in (below, below.T))
+    return b.elementwise("greater", b.elementwise("minimum", lower, upper), 0.0)
 
 
 def _at_least_zero(b: Builder, x: Value) -> Value:
