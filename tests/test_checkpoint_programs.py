@@ -7,6 +7,7 @@ import pytest
 
 import tape
 from tape import errors, tree
+from tape.scipy import integrate, optimize
 from tape.transforms import checkpoint
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import A, V, X
@@ -130,6 +131,30 @@ def test_code_in_a_callback_may_read_what_it_did_not_read_at_first():
     for a in (-2.0, 0.0, -3.0, 1.0):
         assert compiled(X, a, -0.25) == pytest.approx(f(X, a, -0.25), rel=1e-14)
     assert set(callbacks(compiled)) == {"checkpoint(<lambda>)"}
+
+
+CALLING_BACK = {
+    "checkpoint": lambda g, x: tape.checkpoint(g)(x),
+    "checkpoint_loop": lambda g, x: tape.checkpoint_loop(lambda s, _: g(s), x, 3, 2),
+    "quad": lambda g, x: integrate.quad(lambda t: g(t * x[0]), 0, 1)[0],
+    "odeint": lambda g, x: integrate.odeint(lambda y, t: g(y), x, np.array([0.0, 1.0]))[-1],
+    "root": lambda g, x: optimize.root(lambda z: z - 0.3 * g(z) - x, x).x,
+    "brentq": lambda g, x: optimize.brentq(lambda z: z - 0.3 * g(z) - x[0], -10.0, 10.0),
+    "minimize": lambda g, x: optimize.minimize(lambda z: np.sum((z - 0.3 * g(z) - x) ** 2), x).x,
+}
+
+
+@pytest.mark.parametrize("name", CALLING_BACK)
+def test_functions_that_are_called_back_take_the_branch_of_each_call(name):
+    def f(x, b):
+        half = b / 2
+        g = lambda z: np.sin(z * (half if b > 0.3 else b + 0.5))  # noqa: E731
+        return np.sum(CALLING_BACK[name](g, x))
+
+    gradient = tape.grad(f)
+    compiled = tape.compile(gradient)
+    for b in (0.2, 0.4, 0.6, 0.25, 0.5):
+        assert_close(compiled(V, b), gradient(V, b), 1e-6)
 
 
 def test_texts_of_numbers_are_those_of_each_call():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from tape.core.nesting import batch_below, batches_of, is_number, traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
-from tape.core.reached import Reach
+from tape.core.reached import Reach, Reaching
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
@@ -168,9 +169,36 @@ class Packing:
 
 def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:
     """Capture all Vars of a program that a function may read: a callback reads others in other calls."""
-    for var in Reach(f).all_vars():
-        if var.trace_ref() is program:
-            region.resolve(var)
+    for function in _functions_of(f):
+        for var in Reach(function).all_vars():
+            if var.trace_ref() is program:
+                region.resolve(var)
+
+
+def _functions_of(f: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Yield a function, and those of the user that objects and functions of this package hold for it."""
+    waiting: list[Any] = [f]
+    seen: dict[int, Any] = {}
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if isinstance(one, MethodType):
+            waiting += [one.__self__, one.__func__]
+        elif isinstance(one, Reaching):
+            yield one
+        elif isinstance(one, FunctionType):
+            yield one
+            if errors.is_foreign(one.__code__.co_filename):
+                waiting += [cell.cell_contents for cell in one.__closure__ or () if cell != _UNBOUND]
+        elif type(one).__module__.startswith(_OF_FUNCTIONS):
+            waiting += vars(one).values()
+
+
+_UNBOUND = CellType()
+_OF_FUNCTIONS = ("tape.transforms.", "tape.scipy.")
+"""Modules of objects that hold functions of the user."""
 
 
 class Segment:
