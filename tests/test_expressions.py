@@ -303,6 +303,8 @@ REFUSED = [
     ("a > 0 & b > 0", 1, 5, "write and"),
     ("~a", 1, 1, "~ is for comparisons in parentheses, ~(a > 0): write not"),
     ("a & b", 1, 1, "& is for comparisons in parentheses, (a > 0) & (b > 0): write and"),
+    ("y = x\n1 + (x |\n  y)", 2, 6, "| is for comparisons"),
+    ("1 + [x,\n y]", 1, 5, "lists are not supported"),
     ("a | b", 1, 1, "| is for comparisons in parentheses, (a > 0) | (b > 0): write or"),
     ("a is b", 1, 3, "write == for numbers"),
     ("a > 0 ? a : b", 1, 7, "? is not supported: write x if c else y"),
@@ -419,6 +421,13 @@ def test_the_message_shows_the_place():
     assert 'File "<expression>", line 2' in report
     assert report.count("1 + sni(y)") == 1
     assert "^^^" in report
+
+
+def test_the_message_shows_the_first_line_of_several():
+    with pytest.raises(errors.ExpressionError) as caught:
+        expression("y = 2*x\n1 + (x |\n  y)")
+    *_, shown, carets = str(caught.value).split("\n")
+    assert (shown, carets) == ("    1 + (x |", "         ^^^")
 
 
 def test_the_message_of_a_long_line_is_short():

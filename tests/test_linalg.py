@@ -418,6 +418,15 @@ def test_errors(error, f):
                for node in trace.nodes)  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogdet"])
+def test_matrices_that_are_not_square_are_refused_by_the_name_of_the_function(name):
+    trace = tape.Trace()
+    x = trace.param(np.ones((2, 3)))
+    for wrong in (x, x[0]):
+        with pytest.raises(errors.ShapeError, match=f"^{name}: "):
+            getattr(np.linalg, name)(wrong)
+
+
 def test_factors_of_dependent_columns_have_no_derivative():
     trace, _, root = record(lambda a: np.linalg.qr(a)[0], [np.ones((3, 2)) * [1, 0]])
     with pytest.raises(errors.SingularMatrixError):

@@ -112,6 +112,18 @@ def test_compiled_trace_is_merged():
     np.testing.assert_allclose(gradient, tape.grad(determinant)(matrix(4)))
 
 
+@pytest.mark.parametrize("changed", [0, 7, 8, 11])
+def test_operations_of_many_operands_are_merged_if_all_of_them_are_the_same(changed):
+    def stacked_twice(x):
+        parts = [x[k] for k in range(12)]
+        others = [part if k != changed else x[12] for k, part in enumerate(parts)]
+        return np.stack(parts) * np.stack(others) + np.stack(parts)
+
+    program = program_of(tape.grad(lambda x: np.sum(np.sin(stacked_twice(x)))), np.arange(1.0, 14.0))
+    joined = [step for step in program.plan.instructions if step.op == "concatenate"]
+    assert len(joined) == 2 + 1  # the gradient by x, too
+
+
 def test_long_tapes_of_which_most_is_there_twice_are_merged_before_loops_are_looked_for():
     def cyclic(x):
         total = 0.0

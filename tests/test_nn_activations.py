@@ -116,6 +116,18 @@ def test_ints_become_floats():
         np.testing.assert_allclose(tape.compile(f)(x.astype(np.int32)), f(x.astype(float)), rtol=1e-15)
 
 
+@pytest.mark.parametrize("f", [nn.sigmoid, nn.silu, nn.softsign, nn.glu], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_activations_of_complex_numbers_are_the_same_in_programs(f, dtype):
+    z = np.array([1 + 2j, -3 - 1j, 800 + 1j, -800 + 1j], dtype)
+    compiled = tape.compile(f)
+    compiled(z)
+    (program,) = compiled.programs.values()
+    assert not program.explain().callbacks
+    assert compiled(z).dtype == dtype
+    assert_close(compiled(z), f(z), 1e-14 if dtype is np.complex128 else 1e-6)
+
+
 @pytest.mark.parametrize("f", [nn.sigmoid, nn.softplus])
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int64])
 def test_sigmoid_and_softplus_of_ints_do_not_wrap_around(f, dtype):

@@ -10,6 +10,7 @@ from tests import mutated_files
 
 ROOM = np.zeros(4)
 EYE = np.eye(3)
+STACK = np.random.default_rng(0).normal(size=(4, 3, 3)) + 3 * EYE
 SINGULAR, LARGE = np.ones((3, 3)), np.ones((40, 40))
 
 
@@ -63,6 +64,15 @@ ON_NUMBERS = {
     "small solution": (np.linalg.solve, [(EYE + 1, np.ones(3))], [(SINGULAR, np.ones(3))]),
     "large solution": (np.linalg.solve, [(np.eye(40) + 1, np.ones(40))], [(LARGE, np.ones(40))]),
     "small Cholesky": (np.linalg.cholesky, [(EYE + 1,)], [(-SINGULAR,)]),
+    "stack of small Choleskys": (
+        lambda a: np.linalg.cholesky(a, upper=True), [(np.stack([EYE + 1, EYE * 2]),)],
+        [(np.stack([EYE, -SINGULAR]),)],
+    ),
+    "stack of small inverses": (np.linalg.inv, [(STACK,)], [(STACK * 0,)]),
+    "stack of small determinants": (np.linalg.det, [(STACK,)], []),
+    "stack of small solutions": (
+        lambda a: np.linalg.solve(a, a[..., :2]), [(STACK,)], [(STACK * 0,)]
+    ),
     "large Cholesky": (np.linalg.cholesky, [(np.eye(40) + 1,)], [(-LARGE,)]),
     "eigenvalues": (np.linalg.eigvalsh, [(EYE + 1,)], []),
     "singular values": (lambda a: np.linalg.svd(a)[1], [(EYE + 1,)], [(EYE * np.nan,)]),

@@ -609,6 +609,16 @@ def with_header(array, version=(1, 0)):
     return buffer.getvalue()
 
 
+@pytest.mark.parametrize("attrs", [[], [0, 0], [0, 1], [1], [-1], [True], ["0"], [None]])
+def test_a_constant_is_one_of_those_in_the_file(path, attrs):
+    saved(lambda x: x * np.arange(3.0), np.ones(3)).save(path)
+    parts = parts_of(path.read_bytes())
+    entries = json.loads(parts["program.json"])["instructions"]
+    (at,) = (k for k, entry in enumerate(entries) if entry[0] == "constant")
+    entries[at][2] = attrs
+    refused(path, with_fields(parts, instructions=entries), "a constant is out of range")
+
+
 def test_results_that_are_no_single_number_cannot_be_python_floats(path):
     args = np.ones(2), 1.5
     saved(lambda x, s: (x * s, s * 2, x > 0, np.sum(x), "text", s * 3), *args).save(path)

@@ -65,6 +65,14 @@ def test_cubic_splines(n, boundary, extrapolate):
         assert_close(ours.integrate(a, b), theirs.integrate(a, b), 1e-12)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_cubic_splines_through_few_points(n, boundary):
+    x, y, q = data(n, boundary == "periodic")
+    ours, theirs = (module.CubicSpline(x, y, 1, BOUNDARIES[boundary]) for module in (interpolate, original))
+    assert_close(ours(q), theirs(q), 1e-12)
+
+
 @grid(n=[2, 3, 4, 8], name=["PchipInterpolator", "Akima1DInterpolator", "makima"])
 def test_local_cubics(n, name):
     x, y, q = data(n)

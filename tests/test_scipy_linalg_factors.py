@@ -255,6 +255,14 @@ def test_errors_say_what_is_wrong(call, error, message):
         call()
 
 
+@pytest.mark.parametrize(
+    ("name", "rest"), [("qr_insert", (C, 0)), ("qr_delete", (0,)), ("qr_update", (C, C))]
+)
+def test_factors_that_do_not_fit_are_refused_by_the_name_of_the_function(name, rest):
+    with pytest.raises(SHAPE, match=f"^{name}: "):
+        gradient(lambda q: getattr(linalg, name)(q, D[:2], *rest)[0])(A)
+
+
 def test_more_changes_of_factors_have_derivatives():
     """Of rank two, of complex matrices and of columns."""
 

@@ -173,6 +173,21 @@ def test_without_vars_functions_are_those_of_scipy():
         np.testing.assert_array_equal(found, expected)
 
 
+FEW = (
+    ("multigammaln", 2), ("comb", 2), ("perm", 2), ("factorial",), ("sinc",), ("zeta",), ("diric", 3),
+    ("softmax",), ("log_softmax",), ("logsumexp",), ("assoc_laguerre", 2),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"), [(name, rest) for name, *rest in FEW], ids=[name for name, *_ in FEW]
+)
+def test_lists_of_vars_are_arrays(name, rest):
+    x, f = np.array([2.5, 3.25]), getattr(special, name)
+    by_list = tape.grad(lambda x: np.sum(f([x[0], x[1]], *rest)))
+    np.testing.assert_array_equal(by_list(x), tape.grad(lambda x: np.sum(f(x, *rest)))(x))
+
+
 def test_scipys_own_functions_take_vars_through_their_ufuncs():
     assert tape.grad(lambda x: np.real(original.lambertw(x)))(1.0) == pytest.approx(
         tape.grad(lambda x: np.real(special.lambertw(x)))(1.0)

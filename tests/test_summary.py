@@ -145,6 +145,11 @@ FLOPS = {
     "rfft": (lambda x: np.fft.rfft(x), ROWS, 5 * 64 * 4),
     "polyval": (lambda x: np.polyval(np.ones(5), x), ROWS, 2 * 64 * 5),
     "convolve": (lambda x: np.convolve(x[0], np.ones(3)), ROWS, 2 * 16 * 3),
+    "lfilter of order 3": (
+        lambda x: tape.scipy.signal.lfilter([1.0], [1.0, 0.5, 0.2, 0.1], x),
+        ROWS,
+        2 * 64 * (1 + 3),
+    ),
     "matmul": (lambda x: x @ x.T, ROWS, 2 * 4 * 4 * 16),
     "dot": (lambda x: np.dot(x[0], x[1]), ROWS, 2 * 16),
     "vecdot": (lambda x: np.vecdot(x, x), ROWS, 2 * 64),

@@ -220,6 +220,12 @@ def test_the_report_does_not_depend_on_chance():
     assert one == other
 
 
+@pytest.mark.parametrize("check", [check_grads, check_jvp, check_vjp])
+def test_a_report_warns_of_nothing_where_no_error_is_allowed_and_some_elements_are_right(check):
+    text = report(check, cube(vjp=doubled_at(0)), (np.array([1.0, 0.0, 3.0]),), rtol=0.0)
+    assert "args[0][0]" in text
+
+
 # ---- what makes no sense -----------------------------------------------------------------------------
 
 

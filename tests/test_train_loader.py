@@ -163,7 +163,12 @@ def test_rows_that_differ_are_named(rows, kind, said, prefetch):
         (
             {"x": np.ones(5), "y": np.ones(4)},
             errors.ShapeError,
-            r"data\['y'\] has 4 rows, and data\['x'\] 5: row 4",
+            r"data\['y'\] has 4 rows, and data\['x'\] 5: row 4 to 4 have no partner",
+        ),
+        (
+            (np.ones(3), np.ones(3), np.ones(6)),
+            errors.ShapeError,
+            r"data\[2\] has 6 rows, and data\[0\] 3: row 3 to 5 have no partner",
         ),
         ((np.ones(5), np.ones(())), errors.ShapeError, r"data\[1\] is one number"),
         ((), errors.ShapeError, "the tree of data is empty"),

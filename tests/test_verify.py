@@ -190,6 +190,16 @@ def test_products_may_sum_over_nothing_but_have_results():
         refused("gemm", side, words="", **{side: 0})
 
 
+def test_strides_of_results_along_axes_of_one_element_may_be_any():
+    for axis in range(3):
+        lengths = [1 if k == axis else 2 for k in range(3)]
+        for stride in (0, 16, 80, -8):
+            strides = [0 if lengths[0] == 1 else lengths[1] * lengths[2] * 8, lengths[2] * 8, 8]
+            strides[axis] = stride
+            out, rest = strides[0], strides[1:]
+            check(row("numpy_matmul", stack=(*lengths[:2], 2, lengths[2], 0, 0, out, 16, 8, 16, 8, *rest)))
+
+
 EACH_OPERAND = [(name, field) for name in KINDS for field in operands(name)]
 
 

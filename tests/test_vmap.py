@@ -277,7 +277,18 @@ def an_element_to_its_row(x):
     return y
 
 
-WRITING = through_views, to_new_arrays, by_index, to_the_argument, through_a_shape, an_element_to_its_row
+def to_a_part_of_a_row_by_index(x):
+    y, i = x * np.array([[1.0], [2.0]]), np.argmin(x) % 2
+    y[i, 1:] += x[1:]
+    y[i, 0] *= 3.0
+    y[1, i] -= x[2]
+    return y
+
+
+WRITING = (
+    through_views, to_new_arrays, by_index, to_the_argument, through_a_shape, an_element_to_its_row,
+    to_a_part_of_a_row_by_index,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("f", WRITING)
