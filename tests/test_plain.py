@@ -10,7 +10,8 @@ from tests import mutated_files
 
 ROOM = np.zeros(4)
 EYE = np.eye(3)
-STACK = np.random.default_rng(0).normal(size=(4, 3, 3)) + 3 * EYE
+STACK = np.random.default_rng(0).normal(size=(40, 3, 3)) + 3 * EYE
+DEFINITE = STACK @ STACK.swapaxes(1, 2)
 SINGULAR, LARGE = np.ones((3, 3)), np.ones((40, 40))
 
 
@@ -64,10 +65,8 @@ ON_NUMBERS = {
     "small solution": (np.linalg.solve, [(EYE + 1, np.ones(3))], [(SINGULAR, np.ones(3))]),
     "large solution": (np.linalg.solve, [(np.eye(40) + 1, np.ones(40))], [(LARGE, np.ones(40))]),
     "small Cholesky": (np.linalg.cholesky, [(EYE + 1,)], [(-SINGULAR,)]),
-    "stack of small Choleskys": (
-        lambda a: np.linalg.cholesky(a, upper=True), [(np.stack([EYE + 1, EYE * 2]),)],
-        [(np.stack([EYE, -SINGULAR]),)],
-    ),
+    "stack of small Cholesky factors": (np.linalg.cholesky, [(DEFINITE,)], [(DEFINITE - 9 * EYE,)]),
+    "stack of small upper factors": (lambda a: np.linalg.cholesky(a, upper=True), [(DEFINITE,)], []),
     "stack of small inverses": (np.linalg.inv, [(STACK,)], [(STACK * 0,)]),
     "stack of small determinants": (np.linalg.det, [(STACK,)], []),
     "stack of small solutions": (
