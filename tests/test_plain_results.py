@@ -168,6 +168,27 @@ def test_what_python_reads_of_an_array_by_its_name_follows_it(reader, frozen):
             k[[0, 1, slice(None)][step % 3]] += [0.5, 1.5, -1.7, -1.0][step % 4]
 
 
+ROUNDED = {
+    "int": lambda k, x: x * (int(k[0]) // 10),
+    "float": lambda k, x: x + float(k[0] > 10.0),
+    "index": lambda k, x: x[int(k[0]) // 10],
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+@pytest.mark.parametrize("times", [3, 5])
+def test_a_number_of_python_that_stays_a_few_times_is_no_evidence(name, times):
+    k, x = np.array([0.5, 2.5]), np.array([1.0, 3.0])
+    f = lambda x: ROUNDED[name](k, x)  # noqa: E731
+    compiled = tape.compile(f)
+    for draw in np.random.default_rng(0).uniform(1.0, 9.0, (times, 2)):
+        np.testing.assert_array_equal(compiled(x), f(x))
+        k[...] = draw
+    np.testing.assert_array_equal(compiled(x), f(x))
+    k += [10.0, 3.0]
+    np.testing.assert_array_equal(compiled(x), f(x))
+
+
 def test_arrays_that_nothing_was_computed_of_need_one_program():
     w = np.ones((3, 3))
     scaled = tape.compile(lambda x: w @ x * np.sqrt(2.0))
