@@ -175,7 +175,7 @@ def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:
                 region.resolve(var)
 
 
-def _functions_of(f: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+def _functions_of(f: Callable[..., Any]) -> Iterator[Any]:
     """Yield a function, and those of the user that objects and functions of this package hold for it."""
     waiting: list[Any] = [f]
     seen: dict[int, Any] = {}

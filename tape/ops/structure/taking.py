@@ -73,7 +73,8 @@ def _add(g: Any, indices: Any, *, shape: Shape, axis: int) -> Any:
 def lower_take_along(b: Any, x: Any, indices: Any, axis: int) -> Any:
     """Lower `take_along_axis`."""
     indices = b.value(indices)
-    return b.take_along(x, indices, axis) or b.read(x, _along(indices, x.shape, axis))
+    found = b.take_along(x, indices, axis)
+    return b.read(x, _along(indices, x.shape, axis)) if found is None else found
 
 
 def _axis_of(x: Any, indices: Any, axis: int) -> tuple[int]:

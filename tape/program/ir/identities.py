@@ -37,9 +37,12 @@ def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | N
             return b.elementwise("subtract", one, opposite)
     if x.id == y.id and x.dtype.kind == "f" and not b.as_numpy:  # a scale, which may move on
         return x * b.literal(2, x.dtype)
-    several = ((x, y), (y, x))
-    made = (_accumulated(b, *pair) or _to_rows(b, *pair, False) for pair in several)
+    made = (way(b, *pair) for pair in ((x, y), (y, x)) for way in (_accumulated, _added_to_rows))
     return next((value for value in made if value is not None), None)
+
+
+def _added_to_rows(b: Builder, x: Value, y: Value) -> Value | None:
+    return _to_rows(b, x, y, is_taken=False)
 
 
 def _to_rows(b: Builder, x: Value, y: Value, is_taken: bool) -> Value | None:

@@ -61,6 +61,11 @@ class Value:
     __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError("no instruction is true or false: use `where`, or compare with None by `is`")
 
     def __matmul__(self, other: Value) -> Value:
         return self.builder.matmul(self, other)
