@@ -77,7 +77,8 @@ _LOOKING = frozenset(["eval", "exec", "globals"])
 _EMPTY: Any = object()
 
 
-def _content(cell: CellType) -> Any:
+def content(cell: CellType) -> Any:
+    """Return what a variable is bound to, or a mark if it is not."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -150,7 +151,7 @@ class Reach:
         for name, cell in zip(code.co_freevars, closure or (), strict=True):
             if name in names.assigned:
                 self.assigned.add(id(cell))
-            value = _content(cell)
+            value = content(cell)
             if names.is_users and value is not _EMPTY:
                 self.cells[id(cell)] = cell, value
             self._visit_value(value, id(cell))
@@ -205,7 +206,7 @@ class Reach:
         """Return what variables and globals were that are bound to something else now, by the same keys."""
         found: dict[Any, Any] = {}
         for key, (cell, value) in self.cells.items():
-            if _content(cell) is not value:
+            if content(cell) is not value:
                 found[key] = value
         for name, (space, value) in self.globals.items():
             if space.get(name[1], _EMPTY) is not value:
@@ -318,7 +319,7 @@ class Copies:
                     self._dependent.add(key)
 
     def _is_dependent(self, function: FunctionType) -> bool:
-        is_changed = any(self._is_own(id(cell), _content(cell)) for cell in function.__closure__ or ())
+        is_changed = any(self._is_own(id(cell), content(cell)) for cell in function.__closure__ or ())
         return is_changed or bool(self._own_names(function)) or self._depends(_defaults(function))
 
     def _is_own(self, key: Any, value: Any) -> bool:
@@ -364,14 +365,14 @@ class Copies:
         return copied
 
     def _cell(self, cell: CellType) -> CellType:
-        if not self._is_own(id(cell), _content(cell)):
+        if not self._is_own(id(cell), content(cell)):
             return cell
         return self._cells.setdefault(id(cell), CellType())
 
     def _fill(self, function: FunctionType, copied: FunctionType) -> None:
         for cell, own in zip(function.__closure__ or (), copied.__closure__ or (), strict=True):
             if own is not cell:
-                own.cell_contents = self.mapped(self._values.get(id(cell), _content(cell)))
+                own.cell_contents = self.mapped(self._values.get(id(cell), content(cell)))
         space = function.__globals__
         for name in self._own_names(function):
             copied.__globals__[name] = self.mapped(

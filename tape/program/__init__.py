@@ -10,8 +10,9 @@ kind of arguments), `growth` (when to make another program) and `calls` (argumen
 `tape.program.ir.table` says how to add an instruction.
 """
 
-from tape.program import steps as _steps  # noqa: F401  # both enter themselves in the table
+from tape.program import steps as _steps  # noqa: F401  # these enter themselves in the table
 from tape.program import sweeps as _sweeps  # noqa: F401
+from tape.program.calls import uses as _uses  # noqa: F401
 from tape.program.compiled import Compiled, compile
 from tape.program.program import Program, load
 from tape.program.replay import TraceProgram

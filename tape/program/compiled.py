@@ -35,6 +35,7 @@ from tape.program.runtime.run import MISSED, Flip, Rerun
 from tape.program.specialise import Key, Path, Results, Specialisation
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
+from tape.transforms._watched import StateChanged
 
 if TYPE_CHECKING:
     from tape.program.report.profile import Profile
@@ -482,6 +483,11 @@ class Compiled:
         except IntRead:
             state.restore()
             raise
+        except StateChanged as change:
+            known.is_plain = True
+            state.restore()
+            self._growth.warn_of_changes(change.binding)
+            return self._f(*args, **kwargs)
         except Exception as error:
             if ints or isinstance(error, errors.TapeError):  # it runs again
                 state.restore()
@@ -611,7 +617,7 @@ class Compiled:
             if recorded.caught is not None or recorded.observed:
                 return self._f(*args, **kwargs)
             program = Program(recorded, known.donated, self._name, known.form)
-        except (NotReady, IntRead, errors.TapeError):
+        except (NotReady, IntRead, StateChanged, errors.TapeError):
             return self._f(*args, **kwargs)
         outcomes = tuple(guard.outcome for guard in recorded.guards)
         path = known.paths[0]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from tape.core.nesting import batch_below, batches_of, is_number, traced
 from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
-from tape.core.reached import Reach, Reaching
+from tape.core.reached import Reach
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
@@ -35,6 +34,7 @@ from tape.transforms._expand import push_series
 from tape.transforms._inlined import Inlined, inlined
 from tape.transforms._merge import merge
 from tape.transforms._record import dtype_of
+from tape.transforms._watched import Watched, functions_of
 from tape.transforms.loops.body import Unrolled
 
 
@@ -169,36 +169,10 @@ class Packing:
 
 def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:
     """Capture all Vars of a program that a function may read: a callback reads others in other calls."""
-    for function in _functions_of(f):
+    for function in functions_of(f):
         for var in Reach(function).all_vars():
             if var.trace_ref() is program:
                 region.resolve(var)
-
-
-def _functions_of(f: Callable[..., Any]) -> Iterator[Any]:
-    """Yield a function, and those of the user that objects and functions of this package hold for it."""
-    waiting: list[Any] = [f]
-    seen: dict[int, Any] = {}
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen[id(one)] = one
-        if isinstance(one, MethodType):
-            waiting += [one.__self__, one.__func__]
-        elif isinstance(one, Reaching):
-            yield one
-        elif isinstance(one, FunctionType):
-            yield one
-            if errors.is_foreign(one.__code__.co_filename):
-                waiting += [cell.cell_contents for cell in one.__closure__ or () if cell != _UNBOUND]
-        elif type(one).__module__.startswith(_OF_FUNCTIONS):
-            waiting += vars(one).values()
-
-
-_UNBOUND = CellType()
-_OF_FUNCTIONS = ("tape.transforms.", "tape.scipy.")
-"""Modules of objects that hold functions of the user."""
 
 
 class Segment:
@@ -255,8 +229,13 @@ class Segment:
             self.operands = self.inlined.operands
         else:
             with Captures() as region, refusing_writes(name):
-                args, kwargs = self.arguments([protected(exact(plain(var))) for var in variables])
-                out = f(*args, **kwargs)
+                given = [protected(exact(plain(var))) for var in variables]
+                watched = Watched(f)
+                out = self._on(given)
+                if watched.has_changed():
+                    watched = Watched(f)
+                    out = self._on(given)
+                    watched.check()
                 out = tree.map(region.resolve, out)
                 self._read = list(region.vars)
                 if program is not None:
@@ -277,6 +256,11 @@ class Segment:
             if self.inlined is None
             else self.inlined.first
         )
+
+    def _on(self, given: list[Any]) -> Any:
+        """Return the result of the function for values of the Vars among the arguments."""
+        args, kwargs = self.arguments(given)
+        return self.f(*args, **kwargs)
 
     def captured_vars(self) -> list[Any]:
         """Return the Vars that it closes over which may be differentiated.

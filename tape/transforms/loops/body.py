@@ -24,6 +24,7 @@ from tape.core.var import Var
 from tape.core.weak import Weak, weak
 from tape.inplace.aliases import Stale
 from tape.transforms._merge import merged
+from tape.transforms._watched import Watched
 
 
 class Unrolled(errors.ConversionError):
@@ -364,6 +365,8 @@ def record(
     ------
     Unrolled
         If it cannot be recorded once.
+    StateChanged
+        If it changes what it uses whenever it runs, and a program is recorded.
     UnsupportedError
         If it does something else each time.
     """
@@ -371,8 +374,10 @@ def record(
         body, captured, places = _recorded(f, examples, states, name)
     if length > 1:
         before = [np.array(plain(value)) for value in captured]
+        watched = Watched(f)
         with inside():
             again, others, _ = _recorded(f, examples, states, name)
+        watched.check()
         after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(
