@@ -295,6 +295,12 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "counted({vector}) if {number} > {c} else {vector}"),
         ("vector", "tape.grad(lambda v: np.sum(counted(v) ** 2))({vector})"),
         ("number", "{number} + STATE.count"),
+        ("number", "tape.scan(lambda s, e: (s + counted(e), None), {number}, {vector})[0] * STATE.count"),
+        ("vector", "tape.fori_loop(0, 3, lambda i, s: s * {c} + totalled({vector}), {vector})"),
+        ("vector", "tape.map(lambda e: np.sin(counted(e)), {vector})"),
+        ("vector", "tape.checkpoint(lambda v: np.sin(v) * averaged(v))({vector})"),
+        ("vector", "tape.grad(lambda v: np.sum(tape.checkpoint(lambda v: counted(v) ** 2)(v)))({vector})"),
+        ("number", "tape.while_loop(lambda s: s < 3.0, lambda s: counted(s) + 0.7, np.clip({number}, 0, 2))"),
     ],
     "kept": [
         ("vector", "{vector} * {kept_vector}"),

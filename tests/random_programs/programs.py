@@ -29,6 +29,7 @@ _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
     r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
 )
+_OVERWRITTEN = re.compile(r"\.fill\(|\[(\.\.\.|:)\] = |out=")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
 _DERIVATIVE = re.compile(
     r"tape\.(\w*grad|jvp|vjp|hvp|jacobian|hessian|linearize|taylor|divergence|laplacian)\("
@@ -105,8 +106,9 @@ class Program:
 
     @property
     def has_dead_statements(self) -> bool:
-        """Whether there is a statement that the results do not need."""
-        return len(without_dead_statements(self).statements) < len(self.statements)
+        """Whether there may be a statement that the results do not need, or what is written over."""
+        is_shorter = len(without_dead_statements(self).statements) < len(self.statements)
+        return is_shorter or bool(_OVERWRITTEN.search(self.source))
 
     @property
     def has_determined_zeros(self) -> bool:

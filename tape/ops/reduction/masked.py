@@ -238,11 +238,12 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
     def lower(b: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
         if x.dtype.kind == "c":
             b.refuse("complex numbers are compared by their real parts first")
-        if initial:
-            first = b.value(initial[0], x.dtype)
+        first = b.value(initial[0] if initial else np.nan, x.dtype)
+        if initial and not skips_nan:
             return b.elementwise(ufunc, b.fold(fold, b.where(counts, x, first), axis, keepdims), first)
         found = b.fold(fold, b.where(counts, x, b.literal(worst, x.dtype)), axis, keepdims)
-        return b.where(b.fold("any", counts, axis, keepdims), found, b.literal(np.nan, x.dtype))
+        found = b.where(b.fold("any", counts, axis, keepdims), found, first)
+        return b.elementwise("f" + fold, found, first) if initial else found
 
     return masked_reduction(
         name,
