@@ -34,6 +34,7 @@ def case(name: str, *arguments: Any, before: tuple[Any, ...] = (), note: str = "
 CASES = [
     case("comb", past_three(2, 1), past_one(3)),
     case("comb", past_three(3), before=(), note=" repetition", k=2, repetition=True),
+    case("comb", positive(3), before=(), note=" repetition of few", k=0.75, repetition=True),
     case("perm", past_three(2, 1), past_one(3)),
     case("factorial", past_one(2, 3)),
     case(
@@ -48,7 +49,13 @@ CASES = [
     ),
     *(case(name, positive(3), before=(1,), note=" of real numbers") for name in ("h1vp", "h2vp")),
     *(
-        case(f"spherical_{kind}n", positive(3), before=(n,), note=f" {n} {slope}", derivative=slope)
+        case(
+            f"spherical_{kind}n",
+            (positive if kind == "k" else nonzero)(3),
+            before=(n,),
+            note=f" {n} {slope}",
+            derivative=slope,
+        )
         for kind in "jyik"
         for n, slope in ((0, True), (2, False))
     ),

@@ -244,7 +244,7 @@ CASES = [
         c
         for kind in "jyik"
         for n in (0, 2)
-        for c in cases(f"spherical_{kind}n", [((),), ((2, 3),)], (positive,), n)
+        for c in cases(f"spherical_{kind}n", [((),), ((2, 3),)], (nonzero,), n)
     ),
     *cases("lambertw", [((),), ((2, 3),)], (positive,)),
     *cases("besselpoly", [((),), ((2, 3),)], (positive,), after=(1.5, 2.5)),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from math import pi
 from typing import Any
+
+import numpy as np
 
 from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
@@ -16,7 +21,7 @@ from tape.ops.elementwise.scipy_ufuncs import (
     scipy_ufunc,
     ufunc_named,
 )
-from tape.ops.elementwise.selection import where
+from tape.ops.elementwise.selection import less, where
 
 __all__ = ["lambertw", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"]
 
@@ -48,10 +53,37 @@ def _spherical(name: str, kind: str, below: int, above: int) -> Function:
     return function
 
 
-spherical_jn = _spherical("spherical_jn", "first", 1, -1)
+_jn = _spherical("spherical_jn", "first", 1, -1)
+_in = _spherical("spherical_in", "first modified", 1, 1)
+_kn = _spherical("spherical_kn", "second modified", -1, -1)
+
+
+def _sign(n: Any, z: Any) -> Any:
+    """Return 1 for even orders, and -1 for odd ones, of the dtype of the argument."""
+    return np.asarray(1 - 2 * (np.asarray(n) % 2), np.result_type(z, np.float16))[()]
+
+
+def _reflected(function: Function, of_opposite: Callable[[Any, Any], Any]) -> Function:
+    """Return a function of complex and positive numbers, extended to negative ones by those of ``-z``.
+
+    The loops of SciPy are none of negative numbers (DLMF 10.47(v)).
+    """
+
+    @wraps(function)
+    def extended(n: Any, z: Any) -> Any:
+        if np.result_type(z).kind == "c":
+            return function(n, z)
+        is_negative = less(z, 0)
+        found = function(n, where(is_negative, 1, z))
+        return where(is_negative, of_opposite(n, where(is_negative, -1 * z, 1)), found)
+
+    return extended
+
+
+spherical_jn = _reflected(_jn, lambda n, z: _sign(n, z) * _jn(n, z))
 spherical_yn = _spherical("spherical_yn", "second", 1, -1)
-spherical_in = _spherical("spherical_in", "first modified", 1, 1)
-spherical_kn = _spherical("spherical_kn", "second modified", -1, -1)
+spherical_in = _reflected(_in, lambda n, z: _sign(n, z) * _in(n, z))
+spherical_kn = _reflected(_kn, lambda n, z: -pi * _in(n, z) - _sign(n, z) * _kn(n, z))
 
 _lambertw = elementwise(
     lambda z, k, tol: narrowed(ufunc_named("lambertw")(z, k, tol), (z,)),

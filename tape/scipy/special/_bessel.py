@@ -7,6 +7,8 @@ from math import comb
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from tape.errors import OptionError
 from tape.numpy._conversion import array
 from tape.ops import special
@@ -84,8 +86,11 @@ def _spherical(f: Callable[..., Any], n: Any, z: Any, derivative: bool, below: i
     z = array(z)
     if not derivative:
         return f(n, z)
-    lower = n * f(abs(n - 1), z)  # of order 0 there is none
-    return (below * lower + above * (n + 1) * f(n + 1, z)) / (2 * n + 1)
+    higher = above * (n + 1) * f(n + 1, z)
+    if np.ndim(n) == 0:
+        return ((below * n * f(n - 1, z) if n else 0) + higher) / (2 * n + 1)
+    is_first = np.equal(n, 0)  # which has no function below it
+    return (np.where(is_first, 0, below * n * f(np.where(is_first, 1, n) - 1, z)) + higher) / (2 * n + 1)
 
 
 @for_vars

@@ -96,7 +96,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
     _refuse_exact("comb", exact)
     N, k = array(N), array(k)
     if repetition:
-        return comb(N + k - 1, k)
+        return np.where((k == 0) & (N >= 0), 1.0, special.binom(N + k - 1, k))
     is_possible = (k <= N) & (N >= 0) & (k >= 0)
     ways = special.binom(np.where(is_possible, N, 1.0), np.where(is_possible, k, 0.0))
     return np.where(is_possible, ways, 0.0)
