@@ -240,6 +240,29 @@ def test_functions_whose_steps_change_what_they_use_run_as_plain_python(loop, f)
     assert not compiled.programs
 
 
+class Block:
+    """A callable object with attributes that it reads, makes, and fills once."""
+
+    def __init__(self):
+        self.scale = 1.5
+        self.cache = {}
+
+    def __call__(self, c, x):
+        self.cache.setdefault("shift", np.ones(()))
+        self.shape = np.shape(x)
+        return c + self.scale * x + 0.0 * self.cache["shift"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_steps_may_be_objects_with_attributes(loop):
+    block = Block()
+    compiled = tape.compile(lambda x: LOOPS[loop](block, x))
+    for k in range(3):
+        x = np.array([0.7, 0.3, 2.0]) * (1 + 0.1 * k)
+        assert compiled(x) == pytest.approx(LOOPS[loop](Block(), x), rel=1e-12)
+    assert compiled.programs
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_steps_may_fill_a_cache_once(loop):
     compiled = tape.compile(filling)

@@ -98,7 +98,7 @@ class Search:
             own = _own(owner)
             if type(own) is dict:
                 for name in sorted(self._optional | made):
-                    if getattr_static(owner, name, _EMPTY) is _EMPTY:
+                    if name not in own and getattr_static(owner, name, _EMPTY) is _EMPTY:
                         bindings = self.found if name in self._optional else self.watched
                         bindings.append(Binding("presence", own, name, False))
 
