@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, optim
 from tape.train import (
     Checkpoints,
     CSVLog,
@@ -427,3 +427,16 @@ def test_a_generator_that_no_checkpoint_holds_is_a_warning(tmp_path):
         train("a")
     train("b", also=rng)
     fit(step, 0.0, DataLoader(np.ones(2), 1, shuffle=rng), checkpoints=Checkpoints(tmp_path / "c"))
+
+
+def test_a_checkpoint_of_accumulated_gradients_holds_the_optimizer(tmp_path):
+    w = [np.zeros(2)]
+    optimizer = optim.SGD(w, lr=0.1)
+    sums = optim.Accumulated(optimizer, 2)
+
+    def step(w, batch):
+        sums.step([np.ones(2)])
+        optimizer.lr *= 0.5
+        return w, 0.0
+
+    fit(step, w, [0], checkpoints=Checkpoints(tmp_path), also=sums)

@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape import tree as trees
+from tape.optim import Accumulated
 from tape.program.growth import repeatable
 from tape.program.native.warming import warm_up
 from tape.system.progress import progress_bar
@@ -189,6 +190,7 @@ class _Loop:
     def _warn_of_forgotten(self) -> None:
         leaves = trees.flatten((self._run.state, self.also))[0]
         held = [self._batches, *getattr(self._batches, "__dict__", {}).values(), *self._callbacks]
+        held += [leaf.optimizer for leaf in leaves if isinstance(leaf, Accumulated)]
         if names := forgotten(self._step, [*leaves, *held]):
             errors.warn(
                 f"fit: the step uses {', '.join(names)}, whose state is in no checkpoint: a resumed "
