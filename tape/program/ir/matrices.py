@@ -269,6 +269,8 @@ def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:
     is_single = all(x.dtype.char in "fF" for x in operands)
     is_complex = any(x.dtype.kind == "c" for x in operands)
     operands = tuple([b.value(x, _COMPLEX if is_complex else _DOUBLE) for x in operands])
+    if name.startswith("svd"):  # LAPACK may never end on what is not finite
+        operands = tuple([b.require(x, b.elementwise("isfinite", x)) for x in operands])
     if name in _NEUTRAL and not operands[0].shape[-1]:
         results: tuple[Value, ...] = _determinants_of_nothing(b, name, operands[0])
     elif name in _SMALL and not is_complex and _are_small(*operands):
