@@ -64,9 +64,9 @@ def _sign(n: Any, z: Any) -> Any:
 
 
 def _reflected(function: Function, of_opposite: Callable[[Any, Any], Any]) -> Function:
-    """Return a function of complex and positive numbers, extended to negative ones by those of ``-z``.
+    """Return a function that takes negative numbers ``z``, too: ``of_opposite(n, -z)`` is its value there.
 
-    The loops of SciPy are none of negative numbers (DLMF 10.47(v)).
+    SciPy's ufuncs return NaN for these, and its functions reflect them, as DLMF 10.47(v) says.
     """
 
     @wraps(function)
