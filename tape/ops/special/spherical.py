@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.elementwise import elementwise
+from tape.core.operands import as_operand
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.scipy_ufuncs import (
@@ -71,6 +72,7 @@ def _reflected(function: Function, of_opposite: Callable[[Any, Any], Any]) -> Fu
 
     @wraps(function)
     def extended(n: Any, z: Any) -> Any:
+        n, z = as_operand(n), as_operand(z)
         if np.result_type(z).kind == "c":
             return function(n, z)
         is_negative = less(z, 0)

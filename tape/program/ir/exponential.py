@@ -75,8 +75,8 @@ def _norm(b: Builder, x: Value) -> Value:
 
 def _is_full(b: Builder, x: Value) -> Value:
     """Return which matrices have elements on both sides of their diagonals."""
-    sizes, below = b.elementwise("absolute", x), np.tri(x.shape[-1], k=-1, dtype=bool)
-    lower, upper = (_norm(b, b.where(b.value(side), sizes, 0.0)) for side in (below, below.T))
+    sizes, k = b.elementwise("absolute", x), np.arange(x.shape[-1])
+    lower, upper = (_norm(b, b.where(b.value(side), sizes, 0.0)) for side in (k[:, None] > k, k[:, None] < k))
     return b.elementwise("greater", b.elementwise("minimum", lower, upper), 0.0)
 
 
