@@ -1,4 +1,5 @@
-"""Programs that compute the same otherwise: sums in another order or of more digits, zeros of the other sign.
+"""Programs that compute the same otherwise: sums in another order, products and results rounded otherwise,
+zeros of the other sign.
 
 What such a change makes of an eager result tells rounding, and signs that are not laid down, from mistakes.
 """
@@ -6,7 +7,7 @@ What such a change makes of an eager result tells rounding, and signs that are n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,13 @@ import numpy as np
 from tape.core.node import Handle
 from tests.random_programs.programs import Program, Statement
 
-__all__ = ["OTHERWISE", "summed_otherwise", "with_zeros_turned"]
+__all__ = [
+    "OTHERWISE",
+    "rounded_otherwise",
+    "summed_otherwise",
+    "with_results_as_they_are",
+    "with_zeros_turned",
+]
 
 ORDERS = {
     "backwards": lambda n: np.arange(n)[::-1],
@@ -24,7 +31,7 @@ ORDERS = {
 """In which terms are added."""
 
 PRODUCTS = ("matmul", "einsum", "dot", "vdot", "inner", "outer", "kron", "convolve", "correlate", "tensordot")
-"""Functions of NumPy that may be rounded once for a product and a sum, so that no product overflows."""
+"""Functions of NumPy that may round a product and its sum at once, so that no product overflows, or may not."""
 
 
 class _Replacing(ast.NodeTransformer):
@@ -57,31 +64,44 @@ class _Reordering(_Replacing):
         return ast.Call(ast.Name(_FUNCTIONS[name], ast.Load()), [ast.Constant(self.order), *args], keywords)
 
 
-class _Extending(_Replacing):
-    """Products, as calls of a function that computes with more digits and a larger range."""
+class _Computing(_Replacing):
+    """Products, as calls of a function that computes with other numbers."""
+
+    def __init__(self, numbers: str) -> None:
+        self.numbers = numbers
 
     def replaced(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
         if name.removeprefix("np.") not in PRODUCTS:
             return None
         function = ast.parse(name, mode="eval").body
-        return ast.Call(ast.Name("extended", ast.Load()), [function, *args], keywords)
+        return ast.Call(ast.Name(self.numbers, ast.Load()), [function, *args], keywords)
 
 
 def summed_otherwise(program: Program) -> Iterator[Any]:
-    """The code of a program that adds in another order, or with more digits."""
-    for way in (*map(_Reordering, ORDERS), _Extending()):
+    """The code of a program that adds in another order, with more digits, or rounds each product."""
+    for way in (*map(_Reordering, ORDERS), _Computing("extended"), _Computing("separate")):
         tree = ast.fix_missing_locations(way.visit(ast.parse(program.source)))
         yield compile(tree, f"<program {program.seed}, summed otherwise>", "exec")
 
 
 def _extended(function: Any, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of arrays, in long doubles where these are plain."""
+    return _computed(lambda x: x.astype(np.result_type(x, np.longdouble)), function, *args, **kwargs)
+
+
+def _separate(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of arrays, in Python's numbers, each product and each sum rounded."""
+    return _computed(lambda x: x.astype(object), function, *args, **kwargs)
+
+
+def _computed(convert: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of arrays that are converted, if these are plain."""
     out = function(*args, **kwargs)
     arrays = [x for x in args if isinstance(x, np.ndarray)]
     if any(isinstance(x, Handle) for x in args) or np.result_type(out, *arrays).kind not in "fc":
         return out
-    wide = [x.astype(np.result_type(x, np.longdouble)) if any(x is y for y in arrays) else x for x in args]
-    return np.asarray(function(*wide, **kwargs)).astype(out.dtype)[()]
+    converted = [convert(x) if any(x is y for y in arrays) else x for x in args]
+    return np.asarray(function(*converted, **kwargs)).astype(out.dtype)[()]
 
 
 def _product_of(order: str, a: Any, b: Any) -> Any:
@@ -105,16 +125,36 @@ def _sum_of(order: str, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 def with_zeros_turned(program: Program) -> Iterator[Any]:
     """The code of a program in which zeros of one statement, and of all of them, have the other sign."""
-    statements = program.statements
-    for turned in [{k} for k in range(len(statements))] + [{*range(len(statements))}]:
-        parts = []
-        for k, one in enumerate(statements):
-            parts += [one, Statement(one.new, one.kind, _TURN.format(one.new), False)][: 1 + (k in turned)]
-        source = replace(program, statements=tuple(parts)).source
-        yield compile(source, f"<program {program.seed}, zeros turned>", "exec")
+    every = range(len(program.statements))
+    for turned in [{k} for k in every] + [{*every}]:
+        yield _with_results("turned({})", program, turned)
 
 
-_TURN = "{{{0}}} = turned({{{0}}})"
+def rounded_otherwise(program: Program) -> Iterator[Any]:
+    """The code of a program in which the result of each statement is moved by its rounding.
+
+    Results are other arrays then, so that this tells nothing where a statement writes to what another one
+    has made: `with_results_as_they_are` says whether it does.
+    """
+    for salt in range(1, 9):
+        yield _with_results(f"rounded({{}}, {salt})", program)
+
+
+def with_results_as_they_are(program: Program) -> Any:
+    """The code of a program in which the result of each statement is copied."""
+    return _with_results("rounded({}, 0)", program)
+
+
+def _with_results(change: str, program: Program, changed: Container[int] | None = None) -> Any:
+    """The code of a program that changes the results of statements, of all of them if none are given."""
+    parts: list[Statement] = []
+    for k, one in enumerate(program.statements):
+        parts.append(one)
+        if changed is None or k in changed:
+            text = f"{{{one.new}}} = " + change.format(f"{{{one.new}}}")
+            parts.append(Statement(one.new, one.kind, text, False))
+    source = replace(program, statements=tuple(parts)).source
+    return compile(source, f"<program {program.seed}, {change}>", "exec")
 
 
 def _turned(value: Any) -> Any:
@@ -126,12 +166,28 @@ def _turned(value: Any) -> Any:
     return value
 
 
+def _rounded(value: Any, salt: int) -> Any:
+    """A value whose numbers are moved by some roundings, or a copy of it if ``salt`` is 0."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_rounded(part, salt) for part in value)
+    if (
+        not isinstance(value, (np.ndarray, np.inexact, float, Handle))
+        or np.result_type(value).kind not in "fc"
+    ):
+        return value
+    info = np.finfo(np.result_type(value))
+    signs = np.random.default_rng([salt, np.size(value)]).choice([-1.0, 1.0], np.shape(value))
+    return value * (1 + salt * info.eps * signs).astype(info.dtype)[()]
+
+
 _FUNCTIONS = {"np.matmul": "product_of", "np.sum": "sum_of", "tape.nn.linear": "linear_of"}
 OTHERWISE = {
     "product_of": _product_of,
     "sum_of": _sum_of,
     "linear_of": _linear,
     "extended": _extended,
+    "separate": _separate,
     "turned": _turned,
+    "rounded": _rounded,
 }
 """The functions that such programs call, by name."""
