@@ -31,7 +31,7 @@ ORDERS = {
 """In which terms are added."""
 
 PRODUCTS = ("matmul", "einsum", "dot", "vdot", "inner", "outer", "kron", "convolve", "correlate", "tensordot")
-"""Functions of NumPy that may round a product and its sum at once, so that no product overflows, or may not."""
+"""Functions of NumPy that may round a product and its sum at once: then no product overflows."""
 
 
 class _Replacing(ast.NodeTransformer):
