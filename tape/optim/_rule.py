@@ -7,7 +7,7 @@ numbers are at a step. Both forms of an optimizer read it: the pure one here, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
@@ -231,6 +231,10 @@ class Rule:
         structure, leaves, names, trainable, decays = self.read(params)
         gradients = self.matched(grads, structure, leaves, trainable)
         slots = self._slots_of(state, structure)
+        if state.scalars.keys() != self.scalars.keys():
+            raise errors.OptionError(
+                f"the state has the scalars {[*state.scalars]}, not {[*self.scalars]}. {_ADVICE}"
+            )
         step = state.step + 1
         lr = self.lr(state.step) if callable(self.lr) else state.lr
         scalars = self.next_scalars(step, state.scalars)
@@ -247,6 +251,7 @@ class Rule:
                 remembered[key] = tuple(
                     [as_dtype(number, dtype) for number in part.numbers(lr, step, scalars, decay)]
                 )
+            _check_none_but(part.slots, slots, i, names)
             before = [slots[name][i] if name in slots else None for name in part.slots]
             for name, slot in zip(part.slots, before, strict=True):
                 check_slot(slot, name, leaf.shape, dtype, lambda i=i: names()[i])  # type: ignore[misc]
@@ -311,16 +316,29 @@ def as_dtype(number: Any, dtype: np.dtype) -> Any:
     return number if number.dtype == dtype else number.astype(dtype)
 
 
+def _check_none_but(
+    known: Sequence[str], slots: Mapping[str, Any], i: int, names: Callable[[], list[str]]
+) -> None:
+    """Check that the state holds nothing of a parameter that the rule does not use: it is another one's."""
+    others = [name for name in slots if name not in known and slots[name][i] is not None]
+    if others:
+        raise errors.OptionError(
+            f"the state has {others[0]!r} for {names()[i]}, which is of another rule. {_ADVICE}"
+        )
+
+
+_ADVICE = "Pass the state that init of this rule made for these parameters"
+
+
 def check_slot(slot: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, of: Callable[[], str]) -> None:
     """Check that a slot was made for a parameter: of another shape, it might be broadcast."""
-    advice = "Pass the state that init of this rule made for these parameters"
     if slot is None:
-        raise errors.OptionError(f"the state has no {name!r} for {of()}. {advice}")
+        raise errors.OptionError(f"the state has no {name!r} for {of()}. {_ADVICE}")
     if slot.shape != shape:
         raise errors.ShapeError(
-            f"{name!r} of the state has shape {list(slot.shape)}, and {of()} {list(shape)}. {advice}"
+            f"{name!r} of the state has shape {list(slot.shape)}, and {of()} {list(shape)}. {_ADVICE}"
         )
     if slot.dtype != dtype:
         raise errors.DTypeError(
-            f"{name!r} of the state is {slot.dtype}, and for {of()} should be {dtype}. {advice}"
+            f"{name!r} of the state is {slot.dtype}, and for {of()} should be {dtype}. {_ADVICE}"
         )
