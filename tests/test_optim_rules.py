@@ -293,7 +293,7 @@ def test_a_state_that_holds_more_is_of_another_rule():
     params = [np.ones(2)]
     with pytest.raises(errors.OptionError, match=r"'velocity' for params\[0\], which is of another rule"):
         optim.sgd(lr=0.1).update(params, optim.sgd(lr=0.1, momentum=0.9).init(params), params)
-    with pytest.raises(errors.OptionError, match="'mean' .* of another rule"):
+    with pytest.raises(errors.OptionError, match=r"'mean' .* of another rule"):
         optim.rmsprop().update(params, optim.adam().init(params), params)
     with pytest.raises(errors.OptionError, match=r"the scalars \['momenta'\], not \[\]"):
         optim.adam().update(params, optim.nadam().init(params), params)

@@ -191,3 +191,38 @@ def test_the_counter_runs_from_one_bound_to_before_the_other(lower, upper):
 def test_a_length_is_an_integer(length):
     with pytest.raises(TypeError):
         tape.scan(step, np.ones(3), length=length)
+
+
+# ---- what is wrong, and of which loop -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("others", [{"b": 1.0}, [1.0], (1.0, 2.0), None, 1.0])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_steps_collect_the_same_structure(others, reverse):
+    """It was that of the last step: numbers under another name."""
+
+    def f(x):
+        return tape.scan(lambda c, v: (c, {"a": v} if v > 1 else others), 0.0, x, reverse=reverse)
+
+    for g in (f, tape.compile(f)):
+        with pytest.raises(errors.ShapeError, match="must return the same structure"):
+            g(np.array([2.0, 0.0, 1.0]))
+        assert list(g(np.array([2.0, 3.0]))[1]) == ["a"]
+
+
+def test_errors_name_the_loop():
+    def body(i, state):
+        return np.append(state, 1.0)
+
+    def two(x):
+        return x if x > 1 else (x, x)
+
+    for call, error, match in [
+        (lambda x: tape.fori_loop(0, 3, body, x), errors.ShapeError, r"^fori_loop\(body\): "),
+        (lambda x: tape.map(two, x), errors.ShapeError, r"^map\(two\): "),
+        (lambda x: tape.map(two, x[0]), errors.ShapeError, r"^map\(two\): "),
+        (lambda x: tape.scan(step, x, x[0]), errors.ShapeError, r"^scan\(step\): "),
+    ]:
+        for g in (call, tape.compile(call)):
+            with pytest.raises(error, match=match):
+                g(np.array([2.0, 0.0, 1.0]))

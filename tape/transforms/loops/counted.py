@@ -14,8 +14,9 @@ import numpy as np
 from tape import tree
 from tape.core.dispatch import recorder
 from tape.core.node import Handle, plain
+from tape.transforms._record import name_of
 from tape.transforms.loops.body import Body, Unrolled
-from tape.transforms.loops.scan import Scan, scan
+from tape.transforms.loops.scan import Scan, looped
 
 _WIDE = frozenset(map(np.dtype, ("f8", "c16", "i8", "?")))
 _AS_INTS = frozenset({"add", "subtract"})
@@ -51,10 +52,10 @@ def rows_of(body: Callable[[Any, Any], Any], state: Any, steps: int) -> Any:
             raise Unrolled("it writes into an array it was given")
         return after, None
 
-    numbers = np.arange(steps)
+    numbers, name = np.arange(steps), f"checkpoint_loop({name_of(body)})"
     roll_back = program.savepoint()
     try:
-        found = Scan(step, state, numbers, None, False).recorded()
+        found = Scan(step, state, numbers, None, False, name).recorded()
         is_exact = found is not None and _counts_as_python(found, len(leaves))
     except Exception:  # whatever it is, the code raises it again if it is its own
         is_exact = False
@@ -62,7 +63,7 @@ def rows_of(body: Callable[[Any, Any], Any], state: Any, steps: int) -> Any:
         roll_back()
         program.notes.append("checkpoint_loop runs in Python: its body reads numbers, or computes with ints")
         return None
-    return scan(step, state, numbers, checkpoint="sqrt")[0]
+    return looped(step, state, numbers, name=name, checkpoint="sqrt")[0]
 
 
 def _dtype_of(leaf: Any) -> np.dtype[Any]:

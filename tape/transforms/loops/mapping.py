@@ -8,7 +8,7 @@ from typing import Any
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.transforms._record import check_callable, name_of
-from tape.transforms.loops.scan import scan
+from tape.transforms.loops.scan import looped
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
@@ -34,12 +34,16 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
            [0.5 , 0.5 ]])
     """
     check_callable(f, "map")
+    return _mapped(f, xs, f"map({name_of(f)})")
+
+
+def _mapped(f: Callable[[Any], Any], xs: Any, name: str) -> Any:
+    """Return `map` of a function, which messages call by a name."""
 
     def step(carry: tuple[()], x: Any) -> tuple[tuple[()], Any]:
         return carry, f(x)
 
-    step.__name__ = name_of(f)
-    return scan(step, (), xs)[1]
+    return looped(step, (), xs, name=name)[1]
 
 
 def _each(name: str, f: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Any:
@@ -48,8 +52,7 @@ def _each(name: str, f: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -
     def one(elements: Sequence[Any]) -> list[Any]:
         return list(unpack(f(elements)))
 
-    one.__name__ = name
-    found = map(one, list(values))
+    found = _mapped(one, list(values), name)
     return found[0] if len(found) == 1 else Results(found)
 
 

@@ -101,11 +101,25 @@ def scan(
     -386.532361
     """
     check_callable(f, "scan")
+    return looped(f, init, xs, length, reverse, checkpoint=checkpoint, name=f"scan({name_of(f)})")
+
+
+def looped(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    *,
+    name: str,
+    checkpoint: Literal["sqrt"] | int | None = None,
+) -> tuple[Any, Any]:
+    """Run what `scan` runs, under the name of another loop in messages."""
     if checkpoint is not None:
         f = Bound(f)
 
     def run(f: Callable[..., Any], init: Any, _: Any) -> tuple[Any, Any]:
-        loop = Scan(f, init, xs, length, reverse)
+        loop = Scan(f, init, xs, length, reverse, name)
         return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
 
     return with_states(run, f, init)
@@ -147,8 +161,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     def step(state: Any, i: Any) -> tuple[Any, None]:
         return body(i, state), None
 
-    step.__name__ = name_of(body)
-    return scan(step, init, counters)[0]
+    return looped(step, init, counters, name=f"fori_loop({name_of(body)})")[0]
 
 
 def _stretches(checkpoint: Any, length: int) -> int:
@@ -170,17 +183,18 @@ class Scan:
         xs: Any,
         length: int | None,
         reverse: bool,
+        name: str,
         is_recomputed: bool = False,
     ) -> None:
         self.f = f
         self.is_recomputed = is_recomputed
-        self.name = f"scan({name_of(f)})"
+        self.name = name
         self.carry = Carry(init, "carry", self.name)
         leaves, self._element = tree.flatten(xs)
         self.arrays = [as_value(leaf, "xs") for leaf in leaves]
         self.length = self._counted(length)
         self.is_backwards = bool(reverse)
-        self._result: Any = None  # the structure of what is collected
+        self._result: Any = None  # the structure of what is collected, from the first step on
 
     def _counted(self, length: int | None) -> int:
         lengths = set()
@@ -219,16 +233,16 @@ class Scan:
         rest = self.length - size * count
 
         def stretch(carry: Any, elements: Any) -> tuple[Any, Any]:
-            return scan(self.f, carry, elements, size, self.is_backwards)
+            return looped(self.f, carry, elements, size, self.is_backwards, name=self.name)
 
         def part(start: int, stop: int) -> Any:
             return tree.unflatten(self._element, [array[start:stop] for array in self.arrays])
 
         def once(carry: Any) -> tuple[Any, Any]:  # the steps that are left over come first
             first = self.length - rest if self.is_backwards else 0
-            return scan(self.f, carry, part(first, first + rest), rest, self.is_backwards)
+            elements = part(first, first + rest)
+            return looped(self.f, carry, elements, rest, self.is_backwards, name=self.name)
 
-        stretch.__name__ = name_of(self.f)
         state = self.carry.restored(self.carry.leaves)
         collected = []
         if rest:
@@ -238,7 +252,7 @@ class Scan:
         arrays = [array[start : start + size * count] for array in self.arrays]
         arrays = [ops.reshape(array, (count, size, *np.shape(array)[1:])) for array in arrays]
         elements = tree.unflatten(self._element, arrays)
-        state, ys = Scan(stretch, state, elements, count, self.is_backwards, True).run()
+        state, ys = Scan(stretch, state, elements, count, self.is_backwards, self.name, True).run()
         collected.append(tree.map(lambda y: ops.reshape(y, (count * size, *np.shape(y)[2:])), ys))
         if self.is_backwards:
             collected.reverse()
@@ -258,7 +272,14 @@ class Scan:
                 "next carry, and what is collected or None"
             )
         after = self.carry.after(returned[0], values)
-        collected, self._result = tree.flatten(returned[1])
+        collected, result = tree.flatten(returned[1])
+        if self._result is None:
+            self._result = result
+        elif result != self._result:
+            raise errors.ShapeError(
+                f"{self.name}: a step returns {tree.describe(result)} to be collected, and one before it "
+                f"returned {tree.describe(self._result)}. All steps must return the same structure"
+            )
         return [*after, *[in_c_order(as_value(leaf, "a result")) for leaf in collected]]
 
     def _unrolled(self) -> list[Any]:
