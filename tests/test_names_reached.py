@@ -12,6 +12,7 @@ import types
 import warnings
 from array import array
 from collections import ChainMap, OrderedDict, UserDict, deque
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,6 +200,17 @@ def attribute_of_a_thread():
     held = threading.local()
     held.k = 1.0
     return lambda x: x * held.k, lambda: setattr(held, "k", 5.0)
+
+
+def context_variable():
+    held = ContextVar("held", default=1.0)
+    return lambda x: x * held.get(), lambda: held.set(5.0)
+
+
+def item_of_a_context_variable():
+    held = ContextVar("held")
+    held.set({"a": [1.0]})
+    return lambda x: x * held.get()["a"][0], lambda: held.get()["a"].__setitem__(0, 5.0)
 
 
 def attribute_over_one_that_is_computed():
@@ -402,6 +414,7 @@ WAYS = [
     pattern_of_a_class, pattern_by_position, attribute_by_getattr, missing_attribute_by_getattr,
     missing_attribute_by_hasattr, missing_attribute_that_is_caught, item_of_a_deque, item_of_a_user_dict,
     item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type, attribute_of_a_thread,
+    context_variable, item_of_a_context_variable,
     attribute_over_one_that_is_computed, attribute_in_a_partial_method, attribute_by_attrgetter,
     attribute_by_an_attrgetter_of_before, attribute_by_its_dict, item_of_an_array_of_python, item_of_bytes,
     item_of_an_array_of_objects, function_for_a_type_registered_later, bound_method_of_a_dict,
@@ -444,6 +457,19 @@ def test_each_thread_has_attributes_of_its_own():
     thread.start()
     thread.join()
     assert found == [5.0, 5.0]
+    assert compiled(1.0) == 1.0
+
+
+def test_each_context_has_variables_of_its_own():
+    held = ContextVar("held", default=1.0)
+    compiled = tape.compile(lambda x: x * held.get())
+
+    def another():
+        held.set(5.0)
+        return [compiled(1.0), compiled(1.0)]
+
+    assert [compiled(1.0), compiled(1.0)] == [1.0, 1.0]
+    assert copy_context().run(another) == [5.0, 5.0]
     assert compiled(1.0) == 1.0
 
 

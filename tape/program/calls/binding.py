@@ -21,6 +21,7 @@ LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "cell": ("{0}.cell_contents", lambda owner, key: owner.cell_contents),
     "item": ("{0}[{1}]", lambda owner, key: owner[key]),
     "attribute": ("{0}.{2}", getattr),
+    "context": ("{0}.get(None)", lambda owner, key: owner.get(None)),
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),
     "keys": ("(*{0},)", lambda owner, key: (*owner,)),
@@ -40,7 +41,7 @@ class Binding:
     kind : str
         One of `LOOKUPS`.
     owner : Any
-        The object that holds the name: a dict, a list, a cell or any other.
+        The object that holds the name: a dict, a list, a cell, a context variable or any other.
     key : Any
         The name, or a position in the owner.
     value : Any
@@ -76,6 +77,8 @@ class Binding:
             setattr(self.owner, self.key, value)
         elif self.kind == "cell":
             self.owner.cell_contents = value
+        elif self.kind == "context":
+            self.owner.set(value)
         elif self.kind in ("global", "item"):
             self.owner[self.key] = value
 

@@ -18,6 +18,7 @@ from array import array
 from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from importlib.util import resolve_name
 from inspect import getattr_static
 from itertools import chain, islice
@@ -113,7 +114,8 @@ class Search:
         self._note_draws(value)
         if _is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
-        is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict, deque))
+        is_named = kind not in ("item", "context")
+        is_looked_into = not is_named or key in self._read or not isinstance(value, (list, dict, deque))
         if is_looked_into:
             self._waiting.append(value)
         else:
@@ -167,6 +169,8 @@ class Search:
             self._attributes.update(*[path.split(".") for path in value.__reduce__()[1]])
         elif isinstance(value, (staticmethod, classmethod)):
             self._waiting.append(value.__func__)
+        elif isinstance(value, ContextVar):
+            self._bind("context", value, None, value.get(None))
         elif isinstance(value, property):
             self._waiting += [value.fget, value.fset]
         elif isinstance(value, (UserDict, UserList)):
