@@ -6,6 +6,7 @@ import functools
 import importlib
 import itertools
 import operator
+import os
 import sys
 import threading
 import types
@@ -213,6 +214,16 @@ def item_of_a_context_variable():
     return lambda x: x * held.get()["a"][0], lambda: held.get()["a"].__setitem__(0, 5.0)
 
 
+def environment_variable():
+    os.environ["TAPE_OF_A_TEST"] = "1"
+    return lambda x: x * float(os.environ["TAPE_OF_A_TEST"]), lambda: os.environ.update(TAPE_OF_A_TEST="5")
+
+
+def environment_variable_that_is_missing():
+    os.environ.pop("TAPE_OF_A_TEST", None)
+    return lambda x: x * float(os.getenv("TAPE_OF_A_TEST", 1)), lambda: os.environ.update(TAPE_OF_A_TEST="5")
+
+
 def attribute_over_one_that_is_computed():
     class Settings:
         def __init__(self):
@@ -414,7 +425,7 @@ WAYS = [
     pattern_of_a_class, pattern_by_position, attribute_by_getattr, missing_attribute_by_getattr,
     missing_attribute_by_hasattr, missing_attribute_that_is_caught, item_of_a_deque, item_of_a_user_dict,
     item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type, attribute_of_a_thread,
-    context_variable, item_of_a_context_variable,
+    context_variable, item_of_a_context_variable, environment_variable, environment_variable_that_is_missing,
     attribute_over_one_that_is_computed, attribute_in_a_partial_method, attribute_by_attrgetter,
     attribute_by_an_attrgetter_of_before, attribute_by_its_dict, item_of_an_array_of_python, item_of_bytes,
     item_of_an_array_of_objects, function_for_a_type_registered_later, bound_method_of_a_dict,

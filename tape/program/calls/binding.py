@@ -25,10 +25,11 @@ LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),
     "keys": ("(*{0},)", lambda owner, key: (*owner,)),
+    "items": ("(*{0}.items(),)", lambda owner, key: (*owner.items(),)),
     "content": ("{0}.tobytes()", lambda owner, key: owner.tobytes()),
 }
 """How a binding is read: as an expression of owner, key and the text of the key; and by a call."""
-OF_EQUALS = ("length", "keys", "content")
+OF_EQUALS = ("length", "keys", "items", "content")
 """Kinds whose values are equal, not identical, from one look to the next."""
 
 

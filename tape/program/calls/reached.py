@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import io
 import operator
+import os
 import random
 import sys
 import sysconfig
@@ -81,6 +82,9 @@ class Search:
             self._visit(np.random.mtrand._rand)
         if "python" in self._draws:
             self._visit(random.seed.__self__)  # type: ignore[attr-defined]
+        if not self._read.isdisjoint(("environ", "getenv")):
+            strings = getattr(os.environ, "_data", os.environ)  # not to decode each of them
+            self.found.append(Binding("items", strings, None, (*strings.items(),)))
         for binding in self.found:
             function = binding.value
             if isinstance(function, (types.MethodType, staticmethod, classmethod)):
