@@ -144,6 +144,15 @@ def pattern_by_position():
     return f, lambda: setattr(held, "x", 5.0)
 
 
+@dataclass
+class Held:
+    a: list
+    d: dict
+
+    def kept(self, names):
+        return [self.__dict__[name] for name in names]
+
+
 def attribute_by_getattr():
     held = Act("a")
     held.scale = 1.0
@@ -452,6 +461,43 @@ def test_whatever_way_a_value_is_reached_it_is_that_of_the_call(way):
         np.testing.assert_array_equal(compiled(X), after)
         np.testing.assert_array_equal(slope(X), tape.grad(lambda x: np.sum(f(x)))(X))
     assert compiled.programs  # and it is no plain Python
+
+
+def joined(a, d):
+    return a[1] * d["k"]
+
+
+BY_NAMES = {
+    "getattr": lambda held, names: joined(*[getattr(held, name) for name in names]),
+    "vars": lambda held, names: joined(**vars(held)),
+    "__dict__": lambda held, names: joined(*[held.__dict__[name] for name in names]),
+    "values": lambda held, names: joined(*held.__dict__.values()),
+    "method": lambda held, names: joined(*held.kept(names)),
+    "asdict": lambda held, names: joined(**dataclasses.asdict(held)),
+    "astuple": lambda held, names: joined(*dataclasses.astuple(held)),
+    "length": lambda held, names: len(getattr(held, names[0])) * getattr(held, names[1])["k"],
+}
+CHANGES = {
+    "item of a list": lambda held: held.a.__setitem__(1, 5.0),
+    "longer list": lambda held: held.a.append(5.0),
+    "item of a dict": lambda held: held.d.update(k=5.0),
+    "larger dict": lambda held: held.d.update(new=5.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("way", BY_NAMES)
+def test_collections_by_computed_names(way, change):
+    """Lists and dicts of attributes that the code does not name were not looked into."""
+    held, names = Held([1.0, 2.0], {"k": 3.0}), ("a", "d")
+    read = BY_NAMES[way]
+    f = lambda x: x * read(held, names)  # noqa: E731
+    compiled = tape.compile(f)
+    for _ in range(2):
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(X), f(X))
+        CHANGES[change](held)
+    assert compiled.programs
 
 
 def test_each_thread_has_attributes_of_its_own():

@@ -77,6 +77,7 @@ class Search:
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
+        self._collections: list[tuple[str, Any]] = []  # with names, which code may only put something into
         self._visit_all()
         if "numpy" in self._draws or ("random" in self._attributes and "np" in self._draws):
             self._visit(np.random.mtrand._rand)
@@ -98,6 +99,7 @@ class Search:
         self._is_in_operations = True
         self._waiting += self._operations
         self._visit_all()
+        self.watched += [Binding("length", value, None, len(value)) for _, value in self._collections]
         made = self.stored & self._attributes
         for owner in self._owners if self._optional or made else ():
             own = _own(owner)
@@ -118,12 +120,10 @@ class Search:
         self._note_draws(value)
         if _is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
-        is_named = kind not in ("item", "context")
-        is_looked_into = not is_named or key in self._read or not isinstance(value, (list, dict, deque))
-        if is_looked_into:
+        if kind in ("item", "context") or not isinstance(value, (list, dict, deque)):
             self._waiting.append(value)
         else:
-            self.watched.append(Binding("length", value, None, len(value)))
+            self._collections.append((key, value))
 
     def _note_draws(self, value: Any) -> None:
         """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
@@ -310,6 +310,10 @@ class Search:
                 if (id(owner), name) not in self._known:
                     self._known.add((id(owner), name))
                     self._look_up(owner, name)
+        for k, (name, collection) in reversed([*enumerate(self._collections)]):
+            if self._is_open or name in self._read:
+                del self._collections[k]
+                self._waiting.append(collection)
         return bool(self._waiting)
 
     def _names_of(self, owner: Any) -> set[str]:
