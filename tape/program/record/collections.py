@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-__all__ = ["are_changed", "contents_of", "parts_of"]
+__all__ = ["are_changed", "contents_of", "is_collection", "parts_of"]
 
 
 def contents_of(arguments: Any) -> list[tuple[Any, list[Any]]]:
@@ -31,8 +31,7 @@ def _collections(value: Any) -> Iterator[Any]:
     waiting, seen = [value], set()
     while waiting:
         one = waiting.pop()
-        is_object = is_dataclass(one) and not isinstance(one, (type, Iterable))
-        if isinstance(one, (dict, list, deque)) or is_object:
+        if is_collection(one):
             if id(one) in seen:
                 continue
             seen.add(id(one))
@@ -40,6 +39,12 @@ def _collections(value: Any) -> Iterator[Any]:
             waiting += parts_of(one)
         elif isinstance(one, tuple):
             waiting += one
+
+
+def is_collection(value: Any) -> bool:
+    """Return whether this is a collection, or an object with fields, that can hold something else one day."""
+    is_object = is_dataclass(value) and not isinstance(value, (type, Iterable))
+    return isinstance(value, (dict, list, deque)) or is_object
 
 
 def parts_of(value: Any) -> list[Any]:
