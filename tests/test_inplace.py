@@ -366,6 +366,38 @@ def test_arrays_made_beside_a_var_can_be_written_to(make):
     assert_close(compiled(x), tape.grad(f)(x))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m, x: np.array(m, like=x),
+        lambda m, x: np.asarray(m, like=x),
+        lambda m, x: np.ascontiguousarray(m.T, like=x),
+        lambda m, x: np.full(m.shape, m[0], like=x),
+    ],
+)
+def test_arrays_from_outside_can_be_written_to_beside_a_var(make):
+    """Arguments that are not differentiated, which in a compiled function, or another derivative, are Vars."""
+
+    def f(x, m):
+        out = make(m, x)
+        out[1] = out[0] * x
+        return np.sum(out**3)
+
+    def outer(m, x):
+        return np.sum(tape.grad(f)(x, m) * np.arange(1.0, 4.0))
+
+    x, m = np.array([1.0, -2.0, 3.0]), np.arange(9.0).reshape(3, 3) - 3.5
+    expected = tape.grad(f)(x, m)
+    assert_close(expected, 3 * make(m, x)[0] ** 3 * x**2)
+    compiled = tape.compile(tape.grad(f))
+    for k in range(3):
+        assert_close(compiled(k * x, m), k**2 * expected)
+    check = tape.grad(outer)(m, x)
+    by_step = [(outer(m + 1e-5 * d, x) - outer(m - 1e-5 * d, x)) / 2e-5 for d in np.eye(9).reshape(9, 3, 3)]
+    np.testing.assert_allclose(np.ravel(check), by_step, rtol=1e-6, atol=1e-6)
+    assert_close(tape.vmap(lambda x: tape.grad(f)(x, m))(np.stack([x, 2 * x]))[1], 4 * expected)
+
+
 def test_what_is_a_number_in_numpy_is_none_that_can_be_written_to():
     x, square = np.float64(2.0), np.array([[2.0, 1.0], [0.5, 3.0]])
     with tape.Trace() as trace:

@@ -443,3 +443,9 @@ def test_methods_that_write_are_those_of_arrays(trace):
     v.put([0, -1], [7.0, 8.0])
     expected.put([0, -1], [7.0, 8.0])
     assert_same(v, expected)
+
+
+def test_the_method_of_arrays_that_a_trace_hides_is_an_error_that_says_so():
+    for f in (tape.grad(lambda a: a.trace()), tape.compile(lambda a: a.trace(offset=1))):
+        with pytest.raises(errors.UnsupportedError, match=r"Call np\.trace\(v\)"):
+            f(np.eye(2))

@@ -7,6 +7,7 @@ is computed here, and a derivative is never dropped in silence.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
@@ -165,7 +166,9 @@ def call_function(
             return WRITERS[func](x, args, kwargs)
         if func in _CREATION:
             made = getattr(import_module("tape.numpy"), _CREATION[func])(*args, **kwargs)
-            return made if isinstance(made, Handle) else INTERNAL["beside"](like, made)
+            if not isinstance(made, Handle):
+                return INTERNAL["beside"](like, made)
+            return _lifted(made, like) if made.trace.level < like.trace.level else made
         if func in _ON_MEMORY:
             if OPEN and recorder() is not None:
                 raise errors.UnsupportedError(
@@ -179,6 +182,13 @@ def call_function(
         if function is None:
             raise _no_rule(_title(func))
     return _call(function, "", args, kwargs, func)
+
+
+def _lifted(x: Any, like: Any) -> Any:
+    """Return a copy of a Var of an outer trace that is recorded on that of another, to be written to."""
+    lifted = INTERNAL["beside"](like, np.zeros(x.shape, x.dtype))
+    OPERATIONS[operator.setitem](lifted, ..., x)
+    return lifted
 
 
 def _find(function: Any) -> Callable[..., Any] | None:

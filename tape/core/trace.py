@@ -7,7 +7,7 @@ A sweep is a loop over that list, never a sort and never a recursion. Here are t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
@@ -67,6 +67,12 @@ class Trace(ForwardSweeps, Shown):
     """
 
     __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise `UnsupportedError`: the trace of a Var hides the method ``trace`` that arrays have."""
+        raise errors.UnsupportedError(
+            "v.trace is the Trace of a Var, not the sum along the diagonal. Call np.trace(v)"
+        )
 
     def backward(self, root: Var, seed: Any = None) -> list[Any]:
         """Reverse sweep: the adjoint of every node.

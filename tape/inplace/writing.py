@@ -225,8 +225,9 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
     if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
         raise errors.InPlaceError(
             f"{x!r} was to be written to inside of a function that is differentiated or run again on its "
-            "own, where it, or what it is a copy of, comes from outside. Pass it as an argument and write to "
-            "a copy() of that, or put the new array together with np.where, np.stack or np.concatenate"
+            "own, where it, or what it is a copy of, comes from outside. Write to np.array(a, like=x), which "
+            "is a copy of it beside the x that is differentiated, or put the new array together with "
+            "np.where, np.stack or np.concatenate"
         )
     if x.is_batch:
         x.write(new)
