@@ -376,7 +376,7 @@ def test_arrays_made_beside_a_var_can_be_written_to(make):
     ],
 )
 def test_arrays_from_outside_can_be_written_to_beside_a_var(make):
-    """Arguments that are not differentiated, which in a compiled function, or another derivative, are Vars."""
+    """Arguments that are not differentiated: Vars in a compiled function, or of another derivative."""
 
     def f(x, m):
         out = make(m, x)

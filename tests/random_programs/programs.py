@@ -105,6 +105,11 @@ class Program:
         return tuple(self.placed("argument").index(name) for name in self.donate)
 
     @property
+    def max_paths(self) -> int:
+        """How many paths it may have until it runs as plain Python: few in some programs."""
+        return {0: 1, 1: 2}.get(self.seed % 8, 64)
+
+    @property
     def has_dead_statements(self) -> bool:
         """Whether there may be a statement that the results do not need, or what is written over."""
         is_shorter = len(without_dead_statements(self).statements) < len(self.statements)

@@ -187,7 +187,7 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
         warnings.simplefilter("ignore")
         code = compile(program.source, f"<program {program.seed}>", "exec")
         eager, subject = Subject(program, code, sets[0]), Subject(program, code, sets[0])
-        compiled = tape.compile(subject.f, donate=program.donated)
+        compiled = tape.compile(subject.f, donate=program.donated, max_paths=program.max_paths)
         verdict = Verdict("same")
         for number, one in enumerate(sets):
             eager.change(one)
@@ -206,7 +206,7 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
             if isinstance(raised, np.linalg.LinAlgError) and "NaN" in ignored:
                 return Verdict("ill-conditioned", detail, number)  # a factorization of that NaN
             if not kind:
-                kind, detail = _damage(program, one, call, subject)
+                kind, detail = _damage(program, one, call, subject, found)
             if kind in ("value", "structure", "NaN", "type") and is_ill_conditioned(
                 program, code, sets[: number + 1], found, expected
             ):
@@ -238,8 +238,8 @@ def _judged(found: Any, raised: Any, expected: Any, reason: Any, ignored: frozen
     return "error", f"{raised!r}, expected {reason!r}"
 
 
-def _damage(program: Program, one: DataSet, call: Any, subject: Subject) -> tuple[str, str]:
-    """Whether arguments that are not donated, or arrays closed over, were written to."""
+def _damage(program: Program, one: DataSet, call: Any, subject: Subject, found: Any) -> tuple[str, str]:
+    """Whether arguments that are not donated, or arrays closed over, were written to, or are results."""
     fresh = materialise(one, program.sources, program.donate)
     for name, now, before in zip(program.placed("argument"), call.args, fresh.args, strict=True):
         if name not in program.donate and _bytes(now) != _bytes(before):
@@ -248,6 +248,14 @@ def _damage(program: Program, one: DataSet, call: Any, subject: Subject) -> tupl
     for name, now in zip(closed, subject.closed_over(), strict=True):
         if _bytes(now) != _bytes(one.values[name]):
             return "argument", f"{name} was {one.values[name]!r}, is {now!r}"
+    returned = found["result"] if program.has_state and found else found
+    results = [leaf for leaf in tape.tree.leaves(returned) if isinstance(leaf, np.ndarray)]
+    given = zip(program.placed("argument"), call.args, strict=True)
+    others = [value for name, value in given if name not in program.donate] + subject.closed_over()
+    for k, result in enumerate(results):
+        for other in [*results[:k], *others]:
+            if isinstance(other, np.ndarray) and np.may_share_memory(result, other):
+                return "argument", f"the result {result!r} shares memory with {other!r}"
     return "", ""
 
 

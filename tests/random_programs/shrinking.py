@@ -130,7 +130,8 @@ def script(program: Program, sets: list[DataSet]) -> str:
     lines.append(program.source)
     if cells:
         lines.append(f"f, rebind = make({', '.join(cells)})")
-    lines.append(f"compiled = tape.compile(f{f', donate={program.donated}' if program.donate else ''})")
+    options = f", donate={program.donated}" * bool(program.donate) + f", max_paths={program.max_paths}"
+    lines.append(f"compiled = tape.compile(f{options})")
     for before, one in zip([sets[0], *sets], sets, strict=False):
         changed = [name for name in closed if one.values[name] is not before.values[name]]
         lines += [_change(name, one.values[name]) for name in changed]
