@@ -91,9 +91,18 @@ class Results:
         for k in self.weak:
             leaves[k] = as_python(leaves[k])
         for k, value in self.constants:
-            # An array that was created inside cannot be told from one that is referred to elsewhere.
-            leaves[k] = value.copy() if type(value) in COPIED else value
+            leaves[k] = own_constant(value)
         return tree.unflatten(self.structure, leaves)
+
+
+def own_constant(value: Any) -> Any:
+    """Return a result that no operation has computed: a copy, or a number of NumPy for an array without axes.
+
+    An array that was created inside cannot be told from one that is referred to elsewhere.
+    """
+    if type(value) is np.ndarray:
+        return value.copy("K") if value.ndim or value.dtype.kind not in "biufc" else value[()]
+    return value.copy() if type(value) in COPIED else value
 
 
 class Path:

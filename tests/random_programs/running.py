@@ -276,8 +276,6 @@ def difference(found: Any, expected: Any, ignored: frozenset[str] = frozenset())
 def _differences(found: Any, expected: Any, where: str) -> Iterator[tuple[str, str]]:
     if isinstance(expected, np.ndarray) and not expected.ndim:
         expected = expected[()]  # compiled functions return scalars
-        if isinstance(found, np.ndarray) and not found.ndim:  # but where they run as plain Python
-            found = found[()]
 
     def told() -> str:
         return f"{where}: {found!r}, expected {expected!r}"

@@ -19,7 +19,7 @@ from tape.core.dispatch import recorder
 from tape.core.node import Handle
 from tape.program.layouts import overlap_themselves
 from tape.program.record.collections import are_changed, is_collection, parts_of
-from tape.program.record.recording import COPIED
+from tape.program.specialise import own_constant
 
 __all__ = ["called_apart"]
 
@@ -70,9 +70,7 @@ def _own(leaf: Any) -> Any:
     """Return a leaf of the result that shares memory with nothing else."""
     if isinstance(leaf, Handle):
         return leaf.again()
-    if type(leaf) not in COPIED or recorder() is not None:
-        return leaf
-    return leaf.copy("K") if type(leaf) is np.ndarray else leaf.copy()
+    return leaf if recorder() is not None else own_constant(leaf)
 
 
 def _alike(array: np.ndarray) -> np.ndarray:
