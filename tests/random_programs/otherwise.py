@@ -7,12 +7,14 @@ What such a change makes of an eager result tells rounding, and signs that are n
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+import tape
 from tape.core.node import Handle
 from tests.random_programs.programs import Program, Statement
 
@@ -127,31 +129,37 @@ def with_zeros_turned(program: Program) -> Iterator[Any]:
     """The code of a program in which zeros of one statement, and of all of them, have the other sign."""
     every = range(len(program.statements))
     for turned in [{k} for k in every] + [{*every}]:
-        yield _with_results("turned({})", program, turned)
+        yield _with_results("turned", program, turned)
 
 
 def rounded_otherwise(program: Program) -> Iterator[Any]:
     """The code of a program in which the result of each statement is moved by its rounding.
 
     Results are other arrays then, so that this tells nothing where a statement writes to what another one
-    has made: `with_results_as_they_are` says whether it does.
+    has made: `with_results_as_they_are` says whether it does. What solvers return is exact to some limit
+    only, also at zero.
     """
     for salt in range(1, 9):
-        yield _with_results(f"rounded({{}}, {salt})", program)
+        yield _with_results("rounded", program, salt=salt)
 
 
 def with_results_as_they_are(program: Program) -> Any:
     """The code of a program in which the result of each statement is copied."""
-    return _with_results("rounded({}, 0)", program)
+    return _with_results("rounded", program, salt=0)
 
 
-def _with_results(change: str, program: Program, changed: Container[int] | None = None) -> Any:
+_SOLVERS = re.compile(r"tape\.(root|fixed_point)\(")
+
+
+def _with_results(change: str, program: Program, changed: Container[int] | None = None, **given: Any) -> Any:
     """The code of a program that changes the results of statements, of all of them if none are given."""
     parts: list[Statement] = []
     for k, one in enumerate(program.statements):
         parts.append(one)
         if changed is None or k in changed:
-            text = f"{{{one.new}}} = " + change.format(f"{{{one.new}}}")
+            options = {**given, "digits": 15} if _SOLVERS.search(one.text) and given else given
+            arguments = "".join(f", {name}={value}" for name, value in options.items())
+            text = f"{{{one.new}}} = {change}({{{one.new}}}{arguments})"
             parts.append(Statement(one.new, one.kind, text, False))
     source = replace(program, statements=tuple(parts)).source
     return compile(source, f"<program {program.seed}, {change}>", "exec")
@@ -166,10 +174,10 @@ def _turned(value: Any) -> Any:
     return value
 
 
-def _rounded(value: Any, salt: int) -> Any:
-    """A value whose numbers are moved by some roundings, or a copy of it if ``salt`` is 0."""
+def _rounded(value: Any, salt: int, digits: int | None = None) -> Any:
+    """A value moved by some roundings, and to so many digits if given; a copy of it if ``salt`` is 0."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_rounded(part, salt) for part in value)
+        return type(value)(_rounded(part, salt, digits) for part in value)
     if (
         not isinstance(value, (np.ndarray, np.inexact, float, Handle))
         or np.result_type(value).kind not in "fc"
@@ -177,7 +185,9 @@ def _rounded(value: Any, salt: int) -> Any:
         return value
     info = np.finfo(np.result_type(value))
     signs = np.random.default_rng([salt, np.size(value)]).choice([-1.0, 1.0], np.shape(value))
-    return value * (1 + salt * info.eps * signs).astype(info.dtype)[()]
+    moved = value * (1 + salt * info.eps * signs).astype(info.dtype)[()]
+    fixed = tape.stop_gradient(moved)
+    return moved + (np.round(fixed, digits) - fixed) if digits and salt else moved
 
 
 _FUNCTIONS = {"np.matmul": "product_of", "np.sum": "sum_of", "tape.nn.linear": "linear_of"}
