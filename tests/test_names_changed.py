@@ -54,6 +54,27 @@ def with_a_step():
     return Optimiser()
 
 
+def with_a_class_attribute():
+    class Count:
+        count = 0
+
+    def f(x):
+        Count.count += 1
+        return x * Count.count
+
+    return f
+
+
+def with_bytes():
+    log = bytearray()
+
+    def f(x):
+        log.append(1)
+        return x * len(log)
+
+    return f
+
+
 def with_an_enclosing_number():
     count = 0
 
@@ -145,6 +166,8 @@ def test_what_is_made_once_is_there_for_programs(make):
     [
         with_a_step,
         with_an_enclosing_number,
+        with_a_class_attribute,
+        with_bytes,
         with_a_list,
         with_a_switch,
         with_an_average,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, tree
 from tape.program import compiled as module
-from tape.program.calls.plain import called_apart
+from tape.program.python import Plain
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning"),
@@ -211,7 +211,7 @@ def test_copies_lie_in_memory_as_the_arrays_do(data):
         return [(view, np.shares_memory(view, x)) for view in views] + [((x * 1.0).strides, x.shape)]
 
     copied = []
-    called_apart(copied.append, (x,), {})
+    Plain(copied.append)((x,), {})
     (copied,) = copied
     assert not np.shares_memory(copied, x)
     for (found, is_view), (expected, was_view) in zip(read(copied), read(x), strict=True):
@@ -222,6 +222,65 @@ def test_copies_lie_in_memory_as_the_arrays_do(data):
 def test_copies_of_windows_are_windows():
     numbers = np.arange(8.0)
     windows = np.lib.stride_tricks.as_strided(numbers, (4, 3), (8, 8))
-    found = called_apart(lambda x: (x.__setitem__((1, 0), 9.0), x)[1], (windows,), {})
+    found = Plain(lambda x: (x.__setitem__((1, 0), 9.0), x)[1])((windows,), {})
     assert found[0, 1] == 9.0
     np.testing.assert_array_equal(numbers, np.arange(8.0))
+
+
+def test_arrays_within_another_recording_are_not_written_to():
+    held = np.ones(3)
+
+    @tape.compile
+    def doubled(k):
+        with np.errstate(divide="raise"):
+            k *= 2
+        return k
+
+    assert np.sum(doubled(held)) == 6.0
+    outer = tape.compile(lambda x: x * np.sum(doubled(held)))
+    with pytest.raises(errors.InPlaceError, match=r"doubled runs as plain Python while .* is recorded"):
+        outer(1.0)
+    passing = tape.compile(lambda x: x * np.sum(doubled(held + 0 * x)))
+    assert [passing(1.0) for _ in range(3)] == [6.0] * 3
+    np.testing.assert_array_equal(held, 1.0)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: iter([1.0, 2.0]), lambda: (k for k in (1.0, 2.0)), lambda: map(abs, [1, 2])]
+)
+def test_iterators_are_used_once(make):
+    """A call that is recorded in vain runs again."""
+
+    @tape.compile
+    def total(x, numbers):
+        numbers = sum(numbers)
+        with np.errstate(divide="raise"):
+            return x * numbers
+
+    assert [total(1.0, make()) for _ in range(3)] == [3.0] * 3
+    held = make()
+    compiled = tape.compile(lambda x: total.__wrapped__(x, held))
+    assert compiled(1.0) == 3.0
+
+
+@pytest.mark.parametrize("kind", ["f8", ">f8", ">i4", "memmap"])
+def test_kinds_of_arrays(kind, tmp_path, monkeypatch):
+    """Results of plain Python are of the types that programs return."""
+    x = np.arange(3.0).astype(kind if kind != "memmap" else "f8")
+    if kind == "memmap":
+        x = np.memmap(tmp_path / "x", float, "w+", shape=3)
+    program = tape.compile(lambda x: (x, x, x + x))
+    expected = [program(x) for _ in range(2)][1]
+    monkeypatch.setattr(module, "is_ready", lambda *_: False)
+    found = tape.compile(lambda x: (x, x, x + x))(x)
+    for one, other in zip(found, expected, strict=True):
+        assert (type(one), one.dtype, one.dtype.isnative) == (type(other), other.dtype, True)
+        np.testing.assert_array_equal(one, other)
+    assert not np.shares_memory(found[0], found[1])
+
+
+def test_arrays_with_another_arithmetic_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "is_ready", lambda *_: False)
+    for other in (np.ma.array([1.0, 2.0, 3.0])[::2], np.eye(2).view(np.matrix).T):
+        with pytest.raises(errors.DTypeError):
+            tape.compile(lambda x: x.sum())(other)

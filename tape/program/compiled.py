@@ -21,13 +21,14 @@ from tape.program.calls.arrays import Arrays, is_telling, place_of
 from tape.program.calls.binding import Binding
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
-from tape.program.calls.plain import called_apart
 from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.drawing import Drawing, check_returned
 from tape.program.growth import Growth, is_repeatable
 from tape.program.kinds import Kinds
 from tape.program.layouts import Layout, are_same, in_c_order, layout_of, overlap_themselves
 from tape.program.program import Program
+from tape.program.python import Plain
+from tape.program.record.collections import contents_of
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Outcome
@@ -204,6 +205,7 @@ class Compiled:
     def __init__(self, f: Callable[..., Any], donate: frozenset[int], max_paths: int) -> None:
         update_wrapper(self, f)
         self._f = f
+        self._plain = Plain(f)
         self._name = name_of(f)
         self._donate = donate
         self._max_paths = max_paths
@@ -222,7 +224,7 @@ class Compiled:
             try:
                 out = shortcut(args, kwargs)
             except Rerun:
-                return called_apart(self._f, args, kwargs)
+                return self._plain(args, kwargs)
             if type(out) is not Flip:
                 return out
             leaves = None if out is MISSED else latest.take(args, kwargs)
@@ -341,7 +343,7 @@ class Compiled:
         """
         if not (wait() if is_due else is_ready()):  # not yet, or not at all: a warning has said so
             self._has_run = True
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         leaves = None if known is None else known.take(args, kwargs)
         if known is None or leaves is None or not known.fits(leaves):
             if known is not None and leaves is not None and known.may_take(leaves):
@@ -350,7 +352,7 @@ class Compiled:
                 everything, structure = tree.flatten((args, kwargs))
                 for leaf in everything:
                     if isinstance(leaf, Handle) or type(leaf) is Proxy:
-                        return called_apart(self._f, args, kwargs)
+                        return self._plain(args, kwargs)
                     if isinstance(leaf, Source):
                         raise Undeclared(leaf)
                 form = self._kinds.form(structure, everything)
@@ -360,14 +362,14 @@ class Compiled:
         if known is not None and (changed := known.rebound()) is not None:
             known = self._kinds.bound_anew(known, changed)
         if known is None:
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         if not known.paths:
             if known.donated:
                 unshared(leaves, known.donated, self._name)  # for its errors
             return self._again(known, leaves, self._made(known, (), args, kwargs, is_due))
         if known.layouts is not None and (layout := layout_of(leaves)) is not None:
             if not known.layouts.get(layout, True):
-                return called_apart(self._f, args, kwargs)
+                return self._plain(args, kwargs)
             if layout not in known.layouts:
                 return self._in_layout(known, layout, args, kwargs)
         self._latest = known
@@ -375,7 +377,7 @@ class Compiled:
         try:
             out = path.run(leaves)
         except Rerun:
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         if isinstance(out, Flip):
             return self._on_another_path(known, path, out, leaves, args, kwargs)
         return path.restore(out)
@@ -405,7 +407,7 @@ class Compiled:
             try:
                 out = path.run(leaves)
             except Rerun:
-                return called_apart(self._f, args, kwargs)
+                return self._plain(args, kwargs)
             if not isinstance(out, Flip):
                 with self._kinds.lock:
                     known.use(path)
@@ -438,13 +440,13 @@ class Compiled:
             return self._found(None, args, kwargs)
         if len(known.paths) >= self._max_paths:
             self._growth.warn_of_paths(known, self._max_paths)
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         if (
             self._writes
             or known.is_plain
             or (known.awaits is not None and not is_due and not is_ready(known.awaits))
         ):
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         calls = known.waiting.get(begin)
         if calls is None:
             if len(known.waiting) >= _MAX_BEGINNINGS:
@@ -453,7 +455,7 @@ class Compiled:
             self._growth.want(self._kinds.all())
         if not (is_due or known.paths or self._growth.is_due(calls)):
             known.waiting[begin] = calls + 1
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         try:
             with nullcontext() if is_due else without_waiting():
                 return self._recorded(known, args, kwargs)
@@ -467,12 +469,15 @@ class Compiled:
                 raise
             known.is_plain = True  # it has run so far, and goes on to do so
             self._growth.warn_of_refusal(error)
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
 
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the call as a path of its own, and return the result."""
         ints = known.form.ints
         before = Bindings(self._f, known.form.statics())
+        if before.iterators:
+            self._writes_to(before.iterators[0])
+            return self._plain(args, kwargs)
         state = before.state()
         if ints and before.tells_types:
             raise IntRead(ints)
@@ -488,42 +493,45 @@ class Compiled:
             known.is_plain = True
             state.restore()
             self._growth.warn_of_changes(change.binding)
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         except Exception as error:
-            if ints or isinstance(error, errors.TapeError):  # it runs again
+            is_ours, has_collections = isinstance(error, errors.TapeError), bool(contents_of((args, kwargs)))
+            if ints or is_ours or has_collections:  # it runs again
                 state.restore()
             else:
                 state.settle()
             if ints:
                 return self._with_static_ints(known, args, kwargs)
-            if isinstance(error, errors.TapeError):
+            if not is_ours and has_collections:  # what it has put into these by then is there for the caller
+                return self._plain(args, kwargs)
+            if is_ours:
                 if not isinstance(error, _REFUSALS):
-                    called_apart(self._f, args, kwargs)  # which raises its own error, about plain arrays
+                    self._plain(args, kwargs)  # which raises its own error, about plain arrays
                 error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         if recorded.observed:
             known.is_plain = True
             self._growth.warn_of_observed(recorded.observed)
             state.restore()
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         if recorded.changes_arguments:
-            known.is_plain = True
+            known.is_plain = self._plain.changes_arguments = True
             self._growth.warn_of_arguments()
             state.restore()
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         if recorded.caught is not None:
             state.restore()
             if ints:
                 return self._with_static_ints(known, args, kwargs)
             self._growth.warn_of_caught(recorded.caught)
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         leaves = recorded.values()
         if recorded.reads_layout:
             known.layouts = known.layouts or {}
             leaves_given = tree.leaves((args, kwargs))
             if overlap_themselves(leaves_given):
                 state.restore()
-                return called_apart(self._f, args, kwargs)
+                return self._plain(args, kwargs)
             if layout_of(leaves_given) is not None:  # whose program is for C order
                 if not known.paths:
                     state.restore()
@@ -612,14 +620,14 @@ class Compiled:
         ints = known.form.ints
         if overlap_themselves(tree.leaves((args, kwargs))):
             known.layouts = {**(known.layouts or {}), layout: False}
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         try:
             recorded = record(self._recordable, args, kwargs, self._name, ints)
             if recorded.caught is not None or recorded.observed:
-                return called_apart(self._f, args, kwargs)
+                return self._plain(args, kwargs)
             program = Program(recorded, known.donated, self._name, known.form)
         except (NotReady, IntRead, StateChanged, errors.TapeError):
-            return called_apart(self._f, args, kwargs)
+            return self._plain(args, kwargs)
         outcomes = tuple(guard.outcome for guard in recorded.guards)
         path = known.paths[0]
         is_same = outcomes == path.outcomes and are_same(program.ir, path.program.ir)

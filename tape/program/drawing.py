@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 from tape import errors, tree
@@ -27,6 +27,7 @@ from tape.program.calls.generators import (
     arguments_of,
     locked,
 )
+from tape.program.record.collections import Rebuilt
 
 _MOST_SOURCES = 16
 """Number of generators that are closed over, from which on those of other calls are dropped."""
@@ -90,7 +91,7 @@ class Drawing:
         return self._with_states(args, {}, run, None)
 
     def _with_states(self, args: Any, kwargs: Any, run: Callable[..., Any], otherwise: Any) -> Any:
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves = tree.leaves((args, kwargs))
         is_recorded = any(isinstance(leaf, Handle) for leaf in leaves)
         has_sources = any(isinstance(leaf, Source) for leaf in leaves)
         if otherwise is not None and (is_recorded or streams.is_watched()):
@@ -99,18 +100,19 @@ class Drawing:
         while True:
             with self._lock:
                 inner, sources = self.inner, list(self._closed_over)
+            count, rebuilt = len(sources), None
             given, keywords = args, kwargs
             if has_sources:
-                count = len(sources)
-                replaced = [
-                    _replaced(leaf, sources, count) if isinstance(leaf, Source) else leaf for leaf in leaves
-                ]
-                given, keywords = tree.unflatten(structure, replaced)
+                rebuilt = Rebuilt((args, kwargs), partial(_replaced, sources, count))
+                given, keywords = rebuilt.tree
             self._now.sources = sources
             try:
                 with locked([source.bits for source in sources]):
                     states = tuple([state_of(source.bits) for source in sources])
-                    return run(inner, given, {**keywords, STATES: states}, sources)
+                    out = run(inner, given, {**keywords, STATES: states}, sources)
+                if rebuilt is not None:
+                    rebuilt.carry_over(out)
+                return out
             except Undeclared as missing:
                 is_known = any(missing.source.bits is source.bits for source in sources)
                 if is_known or len(anew) > _MOST_ANEW:
@@ -131,11 +133,16 @@ class Drawing:
         def run(*args: Any, **kwargs: Any) -> Any:
             states = kwargs.pop(STATES)
             sources = now.sources
-            args, kwargs = tree.map(
-                lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf, (args, kwargs)
-            )
+            rebuilt = None
+            if any(type(leaf) is Argument for leaf in tree.leaves((args, kwargs))):
+                rebuilt = Rebuilt(
+                    (args, kwargs), lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf
+                )
+                args, kwargs = rebuilt.tree
             with Scope(sources, states) as scope:
                 out = f(*args, **kwargs)
+                if rebuilt is not None:
+                    rebuilt.carry_over(out)
                 out, returned = _without_generators(out, sources, scope)
             states = tuple(scope.states())
             return (out, states) if returned is None else (out, states, returned)
@@ -178,12 +185,14 @@ def _generators_of(program: Any, closed_over: list[Source]) -> Generators:
     return Generators(kinds, own, list(given))
 
 
-def _replaced(source: Source, sources: list[Source], count: int) -> Argument:
+def _replaced(sources: list[Source], count: int, leaf: Any) -> Any:
     """Return what stands for a generator; add it to the list of all if it is not there.
 
-    ``count`` of them are closed over.
+    ``count`` of them are closed over. Other leaves stand for themselves.
     """
-    kind = kind_of(source.bits)
+    if not isinstance(leaf, Source):
+        return leaf
+    source, kind = leaf, kind_of(leaf.bits)
     for number, other in enumerate(sources):
         if other.bits is source.bits:
             return argument(number, kind, type(source), number < count)

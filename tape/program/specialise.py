@@ -101,7 +101,9 @@ def own_constant(value: Any) -> Any:
     An array that was created inside cannot be told from one that is referred to elsewhere.
     """
     if type(value) is np.ndarray:
-        return value.copy("K") if value.ndim or value.dtype.kind not in "biufc" else value[()]
+        if value.ndim or value.dtype.kind not in "biufc":
+            return value.astype(value.dtype.newbyteorder("="), "K")
+        return value[()]
     return value.copy() if type(value) in COPIED else value
 
 

@@ -22,6 +22,7 @@ LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "item": ("{0}[{1}]", lambda owner, key: owner[key]),
     "attribute": ("{0}.{2}", getattr),
     "context": ("{0}.get(None)", lambda owner, key: owner.get(None)),
+    "class": ("{0}.__dict__[{1}]", lambda owner, key: vars(owner)[key]),
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),
     "keys": ("(*{0},)", lambda owner, key: (*owner,)),
@@ -74,7 +75,7 @@ class Binding:
 
     def rebind(self, value: Any) -> None:
         """Bind the name to another object."""
-        if self.kind == "attribute":
+        if self.kind in ("attribute", "class"):
             setattr(self.owner, self.key, value)
         elif self.kind == "cell":
             self.owner.cell_contents = value

@@ -56,7 +56,7 @@ class Bindings:
         self._stored = search.stored
         self._written = search.written
         self._filled = search.filled
-        self._iterators = search.iterators
+        self.iterators = search.iterators  # which a run uses up
         self._watched = search.watched
         self._generators = search.generators
         self.arrays = search.arrays
@@ -79,7 +79,7 @@ class Bindings:
         return all(
             known.get((b.kind, id(b.owner), b.key), b.value) is b.value
             for b in self.found
-            if b.kind in ("global", "cell", "attribute") and b.key not in self._stored
+            if b.kind in ("global", "cell", "attribute", "class") and b.key not in self._stored
         )
 
     def state(self) -> State:
@@ -87,14 +87,14 @@ class Bindings:
         return State(self.found, self._watched, self._stored, self._generators, self.arrays)
 
     def written(self) -> Binding | None:
-        """Return a name of an array that the function writes to, or of an iterator, if there is one."""
+        """Return a name of an array that the function writes to, if there is one."""
         arrays = (
             binding
             for binding in self.arrays
             if binding.key in self._written
             or any(way.key in self._filled for way in self._ways.get(id(binding.owner), ()))
         )
-        return next(chain(self._iterators, arrays), None)
+        return next(arrays, None)
 
     def valued(self) -> list[Binding]:
         """Return the arrays of which code may read more than the shape and the dtype."""

@@ -346,7 +346,7 @@ class Search:
             have_it = [name in vars(kind) for kind in kinds]
             for number, (kind, has_it) in enumerate(zip(kinds, have_it, strict=True)):
                 if has_it:
-                    self._bind("global", vars(kind), name, vars(kind)[name])
+                    self._bind("class", kind, name, vars(kind)[name])
                 elif any(have_it[number:]):  # inherited, and may be hidden one day
                     self.found.append(Binding("presence", vars(kind), name, False))
             return

@@ -8,62 +8,96 @@ caller: functions that do this have no program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tape import tree
+from tape import errors, tree
 from tape.core.dispatch import recorder
 from tape.core.node import Handle
 from tape.program.layouts import overlap_themselves
-from tape.program.record.collections import are_changed, is_collection, parts_of
+from tape.program.record.collections import Rebuilt
+from tape.program.record.recording import is_dynamic, native
 from tape.program.specialise import own_constant
+from tape.transforms._record import name_of
 
-__all__ = ["called_apart"]
+__all__ = ["Plain"]
 
 
-def called_apart(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what a function returns for copies of the arrays among these arguments.
+class Plain:
+    """A function that is called as plain Python.
 
-    Within another trace, Vars are handed on, and while another program is recorded arrays are: they are among
-    its constants, which it follows.
+    Parameters
+    ----------
+    f : callable
+
+    Attributes
+    ----------
+    changes_arguments : bool
+        Whether it has put something into a collection among its arguments. Then it gets those of the caller,
+        and does with them what Python does; arrays among them included.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.calls.plain import called_apart
+    >>> from tape.program.python import Plain
     >>> def f(x, y):
     ...     x *= 2
     ...     return x, x[::2], y
     >>> x = np.ones(3)
-    >>> called_apart(f, (x, x), {})
+    >>> Plain(f)((x, x), {})
     (array([2., 2., 2.]), array([2., 2.]), array([1., 1., 1.]))
     >>> x
     array([1., 1., 1.])
     """
-    leaves, structure = tree.flatten((args, kwargs))
-    apart = list(map(_apart, leaves))
-    own_args, own_kwargs = tree.unflatten(structure, apart)
-    pairs = list(_pairs((args, kwargs), (own_args, own_kwargs)))
-    before = [(copied, parts_of(copied)) for _, copied in pairs]
-    result = f(*own_args, **own_kwargs)
-    if are_changed(before, result):
-        originals = dict(zip(map(id, apart), leaves, strict=True))
-        originals |= {id(copied): one for one, copied in pairs}
-        for (one, copied), (_, held) in zip(pairs, before, strict=True):
-            _carry_over(one, copied, held, originals)
-    return tree.map(_own, result)
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self._f = f
+        self.changes_arguments = False
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result for copies of the arrays among these arguments.
+
+        Within another trace, Vars are handed on. While another program is recorded, arrays are read-only:
+        they are among its constants, which it follows.
+        """
+        if self.changes_arguments:
+            args = tuple(map(_apart_outside, args))
+            return tree.map(_own, self._f(*args, **{name: _apart_outside(x) for name, x in kwargs.items()}))
+        given, result = Rebuilt((args, kwargs), _apart), None
+        try:
+            result = self._f(*given.tree[0], **given.tree[1])
+        except ValueError as error:
+            if (program := recorder()) is not None and "read-only" in str(error):
+                raise errors.InPlaceError(
+                    f"{name_of(self._f)} runs as plain Python while {program.name} is recorded, and writes "
+                    "to an array that does not depend on arguments of that. Write to a copy of it"
+                ) from error
+            raise
+        finally:
+            self.changes_arguments |= given.carry_over(result)
+        return tree.map(_own, result)
+
+
+def _apart_outside(argument: Any) -> Any:
+    """Return an argument whose arrays are copies, but for those in collections."""
+    if type(argument) is tuple:
+        return tuple(map(_apart_outside, argument))
+    return _apart(argument)
 
 
 def _apart(leaf: Any) -> Any:
     """Return a leaf that the function may write to."""
     if isinstance(leaf, Handle):
         return leaf.again()
-    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc" and recorder() is None:
-        return _alike(leaf)
-    return leaf
+    if not isinstance(leaf, np.ndarray) or not is_dynamic(leaf):
+        return leaf
+    if recorder() is None:
+        return _alike(native(leaf))
+    view = leaf.view()
+    view.flags.writeable = False
+    return view
 
 
 def _own(leaf: Any) -> Any:
@@ -109,41 +143,3 @@ def _with_gaps(array: np.ndarray) -> np.ndarray:
     ]
     signed = [-stride if along < 0 else stride for stride, along in zip(strides, array.strides, strict=True)]
     return np.ndarray(array.shape, array.dtype, np.empty(size, np.uint8), sum(ends), signed)
-
-
-# ---- collections -------------------------------------------------------------------------------------
-
-
-def _pairs(one: Any, copied: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the collections and dataclasses in a tree, each with its copy."""
-    if one is copied:
-        return
-    if is_collection(one):
-        yield one, copied
-    if isinstance(one, dict):
-        parts = [(one[key], copied[key]) for key in one]
-    elif is_collection(one) or isinstance(one, tuple):
-        parts = list(zip(parts_of(one), parts_of(copied), strict=True))
-    else:
-        return
-    for pair in parts:
-        yield from _pairs(*pair)
-
-
-def _carry_over(one: Any, copied: Any, held: list[Any], originals: dict[int, Any]) -> None:
-    """Let a collection hold what its copy holds now, if that is something else than before."""
-    now = parts_of(copied)
-    if len(now) == len(held) and all(a is b for a, b in zip(now, held, strict=True)):
-        return
-    if isinstance(one, dict):
-        entries = {key: originals.get(id(value), value) for key, value in copied.items()}
-        one.clear()
-        one.update(entries)
-    elif is_dataclass(one):
-        for field in fields(one):
-            value = getattr(copied, field.name, None)
-            object.__setattr__(one, field.name, originals.get(id(value), value))
-    else:
-        items = [originals.get(id(value), value) for value in copied]
-        one.clear()
-        one.extend(items)
