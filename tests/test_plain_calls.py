@@ -36,7 +36,7 @@ def returns_what_it_holds(x, y):
 
 
 def returns_numbers(x, y):
-    return np.array(2.0), NUMBER, x[0], np.squeeze(x[:1]), np.sum(y), {"n": NUMBER + 1}
+    return x[0], np.squeeze(x[:1]), np.sum(y), {"n": x[1:2].reshape(()), "m": NUMBER + 1}
 
 
 def writes_to_what_it_returns(x, y):

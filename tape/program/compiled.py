@@ -495,7 +495,8 @@ class Compiled:
             self._growth.warn_of_changes(change.binding)
             return self._plain(args, kwargs)
         except Exception as error:
-            is_ours, has_collections = isinstance(error, errors.TapeError), bool(contents_of((args, kwargs)))
+            is_ours = isinstance(error, errors.TapeError)
+            has_collections = bool(contents_of((*args, *kwargs.values())))
             if ints or is_ours or has_collections:  # it runs again
                 state.restore()
             else:

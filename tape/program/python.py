@@ -19,7 +19,7 @@ from tape.core.node import Handle
 from tape.program.layouts import overlap_themselves
 from tape.program.record.collections import Rebuilt
 from tape.program.record.recording import is_dynamic, native
-from tape.program.specialise import own_constant
+from tape.program.specialise import own
 from tape.transforms._record import name_of
 
 __all__ = ["Plain"]
@@ -101,10 +101,13 @@ def _apart(leaf: Any) -> Any:
 
 
 def _own(leaf: Any) -> Any:
-    """Return a leaf of the result that shares memory with nothing else."""
+    """Return a leaf of the result, sharing memory with nothing else; without axes as a number of NumPy."""
     if isinstance(leaf, Handle):
         return leaf.again()
-    return leaf if recorder() is not None else own_constant(leaf)
+    if recorder() is not None:
+        return leaf
+    is_number = type(leaf) is np.ndarray and not leaf.ndim and leaf.dtype.kind in "biufc"
+    return leaf[()] if is_number else own(leaf)
 
 
 def _alike(array: np.ndarray) -> np.ndarray:

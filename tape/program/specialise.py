@@ -91,19 +91,17 @@ class Results:
         for k in self.weak:
             leaves[k] = as_python(leaves[k])
         for k, value in self.constants:
-            leaves[k] = own_constant(value)
+            leaves[k] = own(value)
         return tree.unflatten(self.structure, leaves)
 
 
-def own_constant(value: Any) -> Any:
-    """Return a result that no operation has computed: a copy, or a number of NumPy for an array without axes.
+def own(value: Any) -> Any:
+    """Return a copy of a result that no operation has computed.
 
     An array that was created inside cannot be told from one that is referred to elsewhere.
     """
     if type(value) is np.ndarray:
-        if value.ndim or value.dtype.kind not in "biufc":
-            return value.astype(value.dtype.newbyteorder("="), "K")
-        return value[()]
+        return value.astype(value.dtype.newbyteorder("="), "K")
     return value.copy() if type(value) in COPIED else value
 
 
