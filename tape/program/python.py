@@ -62,12 +62,19 @@ class Plain:
         Within another trace, Vars are handed on. While another program is recorded, arrays are read-only:
         they are among its constants, which it follows.
         """
-        if self.changes_arguments:
+        if self.changes_arguments or not any(map(_may_hold, (*args, *kwargs.values()))):
             args = tuple(map(_apart_outside, args))
-            return tree.map(_own, self._f(*args, **{name: _apart_outside(x) for name, x in kwargs.items()}))
+            return _owned(self._run(args, {name: _apart_outside(x) for name, x in kwargs.items()}))
         given, result = Rebuilt((args, kwargs), _apart), None
         try:
-            result = self._f(*given.tree[0], **given.tree[1])
+            result = self._run(*given.tree)
+        finally:
+            self.changes_arguments |= given.carry_over(result)
+        return _owned(result)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self._f(*args, **kwargs)
         except ValueError as error:
             if (program := recorder()) is not None and "read-only" in str(error):
                 raise errors.InPlaceError(
@@ -75,9 +82,16 @@ class Plain:
                     "to an array that does not depend on arguments of that. Write to a copy of it"
                 ) from error
             raise
-        finally:
-            self.changes_arguments |= given.carry_over(result)
-        return tree.map(_own, result)
+
+
+def _may_hold(argument: Any) -> bool:
+    """Return whether an argument may be a collection."""
+    return not isinstance(argument, (Handle, np.ndarray, np.generic, float, int, str, bool, type(None)))
+
+
+def _owned(result: Any) -> Any:
+    """Return a result whose arrays share memory with nothing else."""
+    return tree.map(_own, result) if _may_hold(result) else _own(result)
 
 
 def _apart_outside(argument: Any) -> Any:
