@@ -289,3 +289,108 @@ def test_what_pytensor_cannot_take_is_refused(pytensor):
     wrong = pytensor.function([x], to_pytensor(lambda x: x, like=np.ones((1, 1)))(x))
     with pytest.raises(errors.ConversionError, match="Pass like="):
         wrong([1.0])
+
+
+# ---- what changes between calls --------------------------------------------------------------------------
+
+
+class Scaled:
+    """A function that reads an attribute."""
+
+    def __init__(self):
+        self.scale, self.flags = 1.0, [True]
+
+    def __call__(self, x):
+        return np.sum(x**2 * self.scale) if self.flags[0] else np.sum(x**3)
+
+
+def by_torch(f, torch):
+    call = to_torch(f)
+
+    def slope(x):
+        x = torch.tensor(x, requires_grad=True)
+        value = call(x)
+        value.backward()
+        return value.item(), x.grad
+
+    return slope
+
+
+def by_jax(f, jax):
+    call = jax.value_and_grad(to_jax(f))
+    return lambda x: call(jax.numpy.asarray(x))
+
+
+def by_pytensor(f, pytensor):
+    x = pytensor.tensor.dvector()
+    value = to_pytensor(f)(x)
+    return pytensor.function([x], [value, pytensor.grad(value, x)])
+
+
+BY = {"torch": by_torch, "jax": by_jax, "pytensor": by_pytensor}
+
+
+@pytest.mark.parametrize("library", BY)
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_derivatives_follow_names_that_are_bound_anew(library, is_compiled, request):
+    f = Scaled()
+    inner = tape.compile(f.__call__) if is_compiled else f
+    slope = BY[library](lambda x: inner(x), request.getfixturevalue(library))
+    x = np.array([1.0, -2.0])
+    for f.scale in (1.0, 3.0, 0.5):
+        for f.flags[0] in (True, False, True):
+            for _ in range(2):
+                value, gradient = slope(x)
+                expected = tape.value_and_grad(f)(x)
+                assert float(value) == expected[0]
+                np.testing.assert_array_equal(gradient, expected[1])
+
+
+@pytest.mark.parametrize("is_argument", [False, True])
+def test_derivatives_are_by_the_draws_of_the_value(torch, is_argument):
+    rng, other = tape.random.default_rng(3), tape.random.default_rng(3)
+    call = to_torch(lambda x, rng=rng: np.sum(x**2 * rng.normal(size=2)))
+    for _ in range(3):
+        x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        value = call(x, rng) if is_argument else call(x)
+        (slope,) = torch.autograd.grad(value, x, create_graph=True)
+        (twice,) = torch.autograd.grad(slope.sum(), x)
+        draws = other.normal(size=2)
+        np.testing.assert_allclose(slope.detach(), 2 * draws, rtol=1e-12)
+        np.testing.assert_allclose(twice, 2 * draws, rtol=1e-12)
+        assert value.item() == pytest.approx(np.sum(draws))
+
+
+@pytest.mark.parametrize("library", ["jax", "pytensor"])
+def test_derivatives_by_other_draws_are_an_error(library, request):
+    rng = tape.random.default_rng(3)
+    slope = BY[library](lambda x: np.sum(x * rng.normal(size=2)), request.getfixturevalue(library))
+    with pytest.raises(Exception, match="drew random numbers that the derivative of"):
+        slope(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("f", "what"),
+    [
+        (lambda x: {"pos": x} if np.sum(x) > 0 else {"neg": x}, "'neg'"),
+        (lambda x: (x, x) if np.sum(x) > 0 else [x, x], "where "),
+        (lambda x: np.array([1, 2]) if np.sum(x) > 0 else x, "float64"),
+        (lambda x: x if np.sum(x) > 0 else x * 1j, "complex128"),
+        (lambda x: x if np.sum(x) > 0 else x[:1], r"\[1\]|float64"),
+    ],
+)
+def test_results_of_another_kind_than_at_ones_are_an_error_in_jax(jax, f, what):
+    """They were converted, and took the names of the others."""
+    call = to_jax(f)
+    call(jax.numpy.ones(2))
+    with pytest.raises(Exception, match=what):
+        jax.block_until_ready(call(-jax.numpy.ones(2)))
+
+
+def test_results_of_another_structure_are_an_error_in_pytensor(pytensor):
+    x = pytensor.tensor.dvector()
+    out = to_pytensor(lambda x: {"pos": x} if np.sum(x) > 0 else {"neg": x})(x)
+    run = pytensor.function([x], out["pos"])
+    run(np.ones(2))
+    with pytest.raises(errors.ConversionError, match="Return the same structure"):
+        run(-np.ones(2))

@@ -133,6 +133,23 @@ def at_ones(f: Callable[..., Any], signature: Signature, kinds: Sequence[tuple[A
         ) from error
 
 
+def leaves_of(result: Any, structure: Any) -> list[Any]:
+    """Return the leaves of a result of this structure.
+
+    Raises
+    ------
+    ConversionError
+        If it has another one.
+    """
+    leaves, found = tree.flatten(result)
+    if found != structure:
+        raise errors.ConversionError(
+            f"a result is {tree.describe(found)}, where {tree.describe(structure)} was expected, as at ones "
+            "or in like=. Return the same structure for all data"
+        )
+    return leaves
+
+
 def of_its_own(leaf: Any, arrays: Sequence[Any]) -> np.ndarray:
     """Return an array that may be written to, and shares no memory with others."""
     array = np.asarray(leaf)

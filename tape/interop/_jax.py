@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tape import tree
-from tape.interop._flat import Pullbacks, Signature, at_ones
+from tape import errors, tree
+from tape.core.streams import without_draws
+from tape.interop._flat import Pullbacks, Signature, at_ones, leaves_of
 from tape.program import compile
 from tape.system.extras import need
 
@@ -35,7 +36,11 @@ def to_jax(f: Callable[..., Any], like: Any = None) -> Callable[..., Any]:
     Raises
     ------
     UnsupportedError
-        If JAX is not installed; by the function, if ``f`` fails at ones and ``like`` is not given.
+        If JAX is not installed; by the function, if ``f`` fails at ones and ``like`` is not given; by its
+        derivative, if ``f`` draws random numbers, which would be others then.
+    ConversionError
+        By the function, if a result has another structure, shape or kind of numbers than at ones or in
+        ``like``; JAX raises an error of its own with this message.
 
     Notes
     -----
@@ -74,13 +79,13 @@ def _called_back(
     run = compile(f)
 
     def wrapped(pull: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
-        """A gradient has the shape and dtype of what it is by, and these come first among all arrays."""
+        """A gradient has the shape and dtype of what it is by."""
 
         def shapes(signature: Signature) -> Any:
             of = dict(zip(signature.places, signature.arrays, strict=True))
             return [jax.ShapeDtypeStruct(of[place].shape, of[place].dtype) for place in places]
 
-        return _called_back(jax, pull, shapes)
+        return _called_back(jax, without_draws(pull, "the derivative of a function of JAX arrays"), shapes)
 
     pullbacks = Pullbacks(f, wrapped, is_conjugate=False)
 
@@ -94,8 +99,8 @@ def _called_back(
 
         def computed(*arrays: Any) -> list[np.ndarray]:
             given, keywords = signature.filled([np.array(array) for array in arrays])
-            results = tree.flatten(run(*given, **keywords))[0]
-            return [np.asarray(result, out.dtype) for result, out in zip(results, outs, strict=True)]
+            results = leaves_of(run(*given, **keywords), structure)
+            return [_converted(result, out) for result, out in zip(results, outs, strict=True)]
 
         @jax.custom_vjp
         def called(*arrays: Any) -> Any:
@@ -116,3 +121,14 @@ def _called_back(
         return tree.unflatten(structure, called(*signature.arrays))
 
     return call
+
+
+def _converted(result: Any, out: Any) -> np.ndarray:
+    """Return a result in the dtype that JAX expects, of the same kind or a wider one."""
+    array = np.asarray(result)
+    if array.shape != out.shape or not np.can_cast(array.dtype, out.dtype, "same_kind"):
+        raise errors.ConversionError(
+            f"a result is {errors.describe(array)}, where {out.dtype}{list(out.shape)} was expected, as at "
+            "ones or in like=. Return the same shapes and dtypes for all data, or pass like="
+        )
+    return array.astype(out.dtype, copy=False)

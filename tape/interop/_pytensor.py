@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.interop._flat import Pullbacks, Signature, at_ones, of_its_own
+from tape.core.streams import without_draws
+from tape.interop._flat import Pullbacks, Signature, at_ones, leaves_of, of_its_own
 from tape.program import compile
 from tape.system.extras import need
 
@@ -80,7 +81,7 @@ def _called(pt: Any, f: Callable[..., Any], types_of: Callable[[Signature], Any]
             of = dict(zip(signature.places, signature.arrays, strict=True))
             return [of[place].type.clone(shape=(None,) * of[place].type.ndim) for place in places]
 
-        return _called(pt, pull, types)
+        return _called(pt, without_draws(pull, "the derivative of a function of PyTensor variables"), types)
 
     pullbacks = Pullbacks(f, wrapped, is_conjugate=False)
 
@@ -98,7 +99,7 @@ def _called(pt: Any, f: Callable[..., Any], types_of: Callable[[Signature], Any]
             raise errors.ConversionError(
                 f"{getattr(f, '__name__', 'a function')} got no variable of PyTensor's. Call it as it is"
             )
-        op = _op(pt)(run, pullbacks, signature, types)
+        op = _op(pt)(run, pullbacks, signature, types, structure)
         return tree.unflatten(structure, op(*signature.arrays, return_list=True))
 
     return call
@@ -118,12 +119,18 @@ def _op(pt: Any) -> Any:
         """A call of a function of tape, of arrays that are variables."""
 
         def __init__(
-            self, run: Callable[..., Any], pullbacks: Pullbacks, signature: Signature, types: list[Any]
+            self,
+            run: Callable[..., Any],
+            pullbacks: Pullbacks,
+            signature: Signature,
+            types: list[Any],
+            structure: Any,
         ) -> None:
             self.run = run
             self.pullbacks = pullbacks
             self.signature = signature
             self.types = types
+            self.structure = structure
 
         def make_node(self, *variables: Any) -> Any:
             return graph.Apply(self, list(variables), [each() for each in self.types])
@@ -131,7 +138,7 @@ def _op(pt: Any) -> Any:
         def perform(self, node: Any, inputs: Any, output_storage: Any) -> None:
             arrays = [np.asarray(x) for x in inputs]
             args, kwargs = self.signature.filled(arrays)
-            results = tree.flatten(self.run(*args, **kwargs))[0]
+            results = leaves_of(self.run(*args, **kwargs), self.structure)
             for storage, kind, result in zip(output_storage, self.types, results, strict=True):
                 array = of_its_own(result, arrays)
                 if array.dtype != kind.dtype or array.ndim != kind.ndim:

@@ -7,9 +7,11 @@ from functools import cache, update_wrapper
 from typing import Any
 
 from tape import errors, tree
+from tape.core.streams import Noting
 from tape.interop._flat import Pullbacks, Signature, is_inexact, of_its_own
 from tape.program import compile
 from tape.system.extras import need
+from tape.transforms._record import name_of
 
 
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,6 +78,8 @@ class _Call:
         self.signature = signature
         self.structure: Any = None
         """That of the result, once it is there."""
+        self.drawn = Noting(name_of(run))
+        """The random numbers that the call draws, and its derivative draws again."""
 
 
 @cache
@@ -89,7 +93,8 @@ def _function(torch: Any) -> Any:
             ctx.save_for_backward(*tensors)
             arrays = [_array(tensor) for tensor in tensors]
             args, kwargs = call.signature.filled(arrays)
-            leaves, call.structure = tree.flatten(call.run(*args, **kwargs))
+            with call.drawn:
+                leaves, call.structure = tree.flatten(call.run(*args, **kwargs))
             results = [torch.from_numpy(of_its_own(leaf, arrays)) for leaf in leaves]
             ctx.is_inexact = [is_inexact(leaf) for leaf in leaves]
             ctx.mark_non_differentiable(
@@ -106,7 +111,8 @@ def _function(torch: Any) -> Any:
                 [place for place, is_needed in zip(signature.places, needed, strict=True) if is_needed]
             )
             seeds = [g for g, inexact in zip(cotangents, ctx.is_inexact, strict=True) if inexact]
-            found = iter(ctx.call.pullbacks.of(places)(*signature.filled(tensors), seeds))
+            with ctx.call.drawn.again():
+                found = iter(ctx.call.pullbacks.of(places)(*signature.filled(tensors), seeds))
             return None, *[next(found) if is_needed else None for is_needed in needed]
 
     return Function

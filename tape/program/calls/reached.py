@@ -207,8 +207,10 @@ class Search:
             self._owners.append(value)
             self._waiting.append(type(value))
         else:
-            if module_of(type(value)).partition(".")[0] == "tape":  # a transform holds the user's functions
+            if _is_ours(type(value)):  # a transform holds the user's functions
                 self._waiting += [part for part in _attributes_of(value) if callable(part)]
+            else:
+                self._waiting += [part for part in _attributes_of(value) if isinstance(part, _FUNCTIONS)]
             self._waiting.append((_own(value) or {}).get("__wrapped__"))  # of functools.lru_cache, say
             if type(_own(value)) is dict or _slots(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
@@ -223,7 +225,7 @@ class Search:
                 self.found.append(Binding("length", by_type, None, len(by_type)))
                 self.found += [Binding("item", by_type, kind, chosen) for kind, chosen in by_type.items()]
                 parts += by_type.values()
-            self._waiting += [part for part in parts if callable(part)]
+            self._waiting += [part for part in parts if callable(part) or _is_ours(type(part))]
             return
         self._owners.append(function)
         self._bind("attribute", function, "__code__", code)
@@ -386,6 +388,11 @@ def _is_layer(kind: type) -> bool:
     return is_ours and dataclasses.is_dataclass(kind)
 
 
+def _is_ours(kind: type) -> bool:
+    """Return whether a class is one of this package."""
+    return module_of(kind).partition(".")[0] == "tape"
+
+
 def _is_iterator(value: Any) -> bool:
     return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
 
@@ -393,6 +400,7 @@ def _is_iterator(value: Any) -> bool:
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
 _EMPTY: Any = object()
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _COLLECTIONS = (tuple, list, dict, set, deque, array, bytearray, memoryview, types.MappingProxyType)
