@@ -10,7 +10,7 @@ from typing import Any
 from tape.core.elementwise import elementwise
 from tape.ops.elementwise.elementary import exp, log, log1p
 from tape.ops.elementwise.scipy_ufuncs import narrowed, scipy_ufunc
-from tape.ops.elementwise.selection import isinf, where
+from tape.ops.elementwise.selection import isinf, logical_or, where
 from tape.ops.special.by_parameters import bell, by_degrees_of_freedom
 from tape.ops.special.gammas import gammaln
 from tape.ops.special.incomplete import Operation, quotient, valid
@@ -61,7 +61,7 @@ def digamma_step(x: Any) -> Any:
 
 
 def student_density(df: Any, t: Any) -> Any:
-    """Return ``(1 + t^2 / df)^(-(df + 1) / 2) / (sqrt(df) B(1 / 2, df / 2))``.
+    """Return ``(1 + t^2 / df)^(-(df + 1) / 2) / (sqrt(df) B(1 / 2, df / 2))``; of infinite df its limit.
 
     Examples
     --------
@@ -69,8 +69,11 @@ def student_density(df: Any, t: Any) -> Any:
     >>> round(float(student_density(1.0, 0.0)), 12)  # 1 / pi
     0.318309886184
     """
+    is_normal = isinf(df)
+    df = where(is_normal, 1.0, df)
     constant = log_gamma_step(df / 2) - log(df) / 2 - _log(pi) / 2
-    return exp(constant - (df + 1) / 2 * log1p(t * t / df))
+    exponent = constant - (df + 1) / 2 * log1p(t * t / df)
+    return exp(where(is_normal, -(t * t) / 2 - _log(2 * pi) / 2, exponent))
 
 
 @cache
@@ -78,9 +81,9 @@ def _by_df(order: int) -> Operation:
     """Return the operation that is the derivative of `stdtr` by df, of this order."""
 
     def by_t(d: Any, out: Any, df: Any, t: Any) -> Any:
-        is_nothing = isinf(t)
-        inside = where(is_nothing, 1.0, t)
-        slope = student_density(df, inside) * bell(lambda i, j: _cumulant(i, df, inside), order)
+        is_nothing = logical_or(isinf(t), isinf(df))
+        inside, finite = where(is_nothing, 1.0, t), where(is_nothing, 1.0, df)
+        slope = student_density(finite, inside) * bell(lambda i, j: _cumulant(i, finite, inside), order)
         return d * valid(out, where(is_nothing, 0.0, slope))
 
     return elementwise(

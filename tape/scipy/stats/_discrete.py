@@ -9,6 +9,7 @@ import numpy as np
 
 from tape.core.node import plain
 from tape.ops import special
+from tape.ops.special.incomplete import beta_density, gamma_density
 from tape.scipy.stats._distribution import Array, Discrete
 
 
@@ -22,6 +23,9 @@ class Poisson(Discrete):
 
     def _logpmf(self, k: Array, mu: Array) -> Array:
         return special.xlogy(k, mu) - special.gammaln(k + 1) - mu
+
+    def _pmf(self, k: Array, mu: Array) -> Array:
+        return gamma_density(k + 1, mu)
 
     def _cdf(self, k: Array, mu: Array) -> Array:
         return special.gammaincc(k + 1, mu)
@@ -59,6 +63,9 @@ class Binomial(Discrete):
         ways = -np.log1p(n) - special.betaln(left + 1, k + 1)
         return ways + special.xlogy(k, p) + special.xlog1py(left, -p)
 
+    def _pmf(self, k: Array, n: Array, p: Array) -> Array:
+        return beta_density(k + 1, n - k + 1, p) / (n + 1)
+
     def _cdf(self, k: Array, n: Array, p: Array) -> Array:
         is_last = k >= n
         return np.where(is_last, 1.0, special.betaincc(k + 1, np.where(is_last, 1.0, n - k), p))
@@ -89,6 +96,9 @@ class NegativeBinomial(Discrete):
         ways = -np.log(n + k) - special.betaln(n, k + 1)
         return ways + n * np.log(p) + special.xlog1py(k, -p)
 
+    def _pmf(self, k: Array, n: Array, p: Array) -> Array:
+        return beta_density(n, k + 1, p) * p / (n + k)
+
     def _cdf(self, k: Array, n: Array, p: Array) -> Array:
         return special.betainc(n, k + 1, p)
 
@@ -117,11 +127,16 @@ class Geometric(Discrete):
     def _logpmf(self, k: Array, p: Array) -> Array:
         return special.xlog1py(k - 1, -p) + np.log(p)
 
+    def _pmf(self, k: Array, p: Array) -> Array:
+        return p * _failures(k - 1, p)
+
     def _cdf(self, k: Array, p: Array) -> Array:
-        return -np.expm1(np.log1p(-p) * k)
+        is_certain = p == 1
+        inside = np.where(is_certain, 0.5, p)
+        return np.where(is_certain, 1 - _failures(k, p), -np.expm1(np.log1p(-inside) * k))
 
     def _sf(self, k: Array, p: Array) -> Array:
-        return np.exp(np.log1p(-p) * k)
+        return _failures(k, p)
 
     def _logsf(self, k: Array, p: Array) -> Array:
         return np.log1p(-p) * k
@@ -134,6 +149,13 @@ class Geometric(Discrete):
 
     def _entropy(self, p: Array) -> Array:
         return (special.entr(p) + special.entr(1 - p)) / p
+
+
+def _failures(k: Array, p: Array) -> Array:
+    """Return ``(1 - p)^k`` with all digits of a small p, and with its slopes where p is 1."""
+    is_certain = p == 1
+    rest, inside = np.where(is_certain, 1 - p, 1.0), np.where(is_certain, 0.5, p)
+    return np.where(is_certain, rest**k, np.exp(np.log1p(-inside) * k))
 
 
 class Bernoulli(Discrete):

@@ -17,13 +17,15 @@ from tape.scipy.stats._distribution import Array, Continuous
 
 
 class StudentT(Continuous):
-    """``(1 + x^2 / df)^(-(df + 1) / 2) / (sqrt(df) B(1 / 2, df / 2))``."""
+    """``(1 + x^2 / df)^(-(df + 1) / 2) / (sqrt(df) B(1 / 2, df / 2))``; of infinite df the normal one."""
 
     shapes = ("df",)
 
     def _logpdf(self, x: Array, df: Array) -> Array:
+        is_normal, df = _finite(df)
         constant = log_gamma_step(df / 2) - np.log(df) / 2 - math.log(math.pi) / 2
-        return constant - (df + 1) / 2 * np.log1p(x**2 / df)
+        out = constant - (df + 1) / 2 * np.log1p(x**2 / df)
+        return np.where(is_normal, -(x**2) / 2 - LOG_SQRT_2_PI, out)
 
     def _cdf(self, x: Array, df: Array) -> Array:
         return special.stdtr(df, x)
@@ -38,17 +40,24 @@ class StudentT(Continuous):
         return -special.stdtrit(df, q)
 
     def _mean(self, df: Array) -> Array:
-        return np.where(df > 1, 0 * df, np.inf)
+        return np.where(df > 1, 0 * _finite(df)[1], np.inf)
 
     def _var(self, df: Array) -> Array:
         is_finite = df > 2
-        variance = np.where(is_finite, df / (np.where(is_finite, df, 3.0) - 2), np.inf)
+        variance = np.where(is_finite, 1 + 2 / (np.where(is_finite, df, 3.0) - 2), np.inf)
         return np.where(df > 1, variance, np.nan)
 
     def _entropy(self, df: Array) -> Array:
+        is_normal, df = _finite(df)
         half = df / 2
         constant = np.log(df) / 2 + math.log(math.pi) / 2 - log_gamma_step(half)
-        return constant + (half + 0.5) * digamma_step(half)
+        return np.where(is_normal, LOG_SQRT_2_PI + 0.5, constant + (half + 0.5) * digamma_step(half))
+
+
+def _finite(df: Array) -> tuple[Array, Array]:
+    """Return whether the degrees of freedom are infinite, as of a normal distribution; and finite ones."""
+    is_normal = df == np.inf
+    return is_normal, np.where(is_normal, 1.0, df)
 
 
 class Gamma(Continuous):
