@@ -375,8 +375,8 @@ def test_slopes_by_all_arguments_are_finite_and_nothing_outside_of_the_support_a
             gradient, args = tape.grad(f, tuple(k)), tuple(map(float, shapes))
             at = q if method in ("ppf", "isf") else inside
             with np.errstate(all="ignore"):
-                if not np.isfinite(f(at, *args)) or (method[:3] == "log" and set(args) & {0.0, 1.0}):
-                    continue  # a logarithm of 0, or the slope of one
+                if method in ("logpmf", "logcdf", "logsf") and set(args) & {0.0, 1.0}:
+                    continue  # the slope of a logarithm of what is 0 by chance
                 found = gradient(at, *args)
                 whole = gradient(np.append(inside, outside), *args) if at is inside else found
                 ones = [np.ones_like(at) if i == 0 else 1.0 for i in range(1 + len(args))]
@@ -393,7 +393,8 @@ def test_slopes_by_all_arguments_are_finite_and_nothing_outside_of_the_support_a
 
 CERTAIN = [
     ("poisson", 0.0, (), [-1, 1, 0, 0], [-1, 0, 0, 0]), ("binom", 0.0, (3.0,), [-3, 3, 0, 0], [-3, 0, 0, 0]),
-    ("binom", 1.0, (3.0,), [0, 0, -3, 3], [0, 0, -3, 0]), ("nbinom", 1.0, (3.0,), [3, -3, 0, 0], [3, 0, 0, 0]),
+    ("binom", 1.0, (3.0,), [0, 0, -3, 3], [0, 0, -3, 0]),
+    ("nbinom", 1.0, (3.0,), [3, -3, 0, 0], [3, 0, 0, 0]),
     ("geom", 1.0, (), [0, 1, -1, 0], [0, 1, 0, 0]), ("bernoulli", 0.0, (), [-1, 1, 0, 0], [-1, 0, 0, 0]),
     ("bernoulli", 1.0, (), [-1, 1, 0, 0], [-1, 0, 0, 0]),
 ]  # fmt: skip
