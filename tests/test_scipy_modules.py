@@ -1,6 +1,7 @@
 """The mirrored modules of SciPy as such: their names, and the way there from SciPy's own."""
 
 import importlib
+import inspect
 
 import numpy as np
 import pytest
@@ -44,6 +45,52 @@ def test_names_are_those_of_scipy(name):
 def test_scipys_own_functions_name_their_counterparts(call, counterpart):
     with pytest.raises(errors.ConversionError, match=counterpart.replace(".", r"\.")):
         tape.grad(lambda x: np.sum(call(x)))(np.arange(5.0))
+
+
+OF_TREES = {"curve_fit", "least_squares", "minimize", "root"}
+"""Of trees of parameters; `tests.test_scipy_optimize_errors` looks at their options."""
+LEFT_OUT = {
+    "logm": {"disp"},
+    "sqrtm": {"disp", "blocksize"},
+    "quad": {"weight", "wvar", "wopts", "maxp1", "limlst", "complex_func"},
+    "nnls": {"atol"},
+}
+"""What SciPy has given up, or is passed on to it."""
+OTHERWISE = {("nquad", "args"), *((name, "window") for name in ("csd", "istft", "stft", "welch"))}
+"""Defaults that mean the same."""
+
+
+@pytest.mark.parametrize("name", [*MODULES, "linalg", "optimize", "special", "stats"])
+def test_parameters_are_those_of_scipy(name):
+    """Names, kinds and defaults; classes are what they are in SciPy."""
+    ours, theirs = (importlib.import_module(f"{package}.{name}") for package in ("tape.scipy", "scipy"))
+    compared = 0
+    for public in [each for each in dir(theirs) if not each.startswith("_")]:
+        one, other = getattr(ours, public), getattr(theirs, public)
+        assert isinstance(one, type) == isinstance(other, type), public
+        if one is other or not callable(one) or public in OF_TREES:
+            continue
+        if name == "stats" and not isinstance(one, type):
+            continue  # a distribution, whose parameters have tests of their own
+        try:
+            found, expected = (dict(inspect.signature(f).parameters) for f in (one, other))
+        except ValueError:  # one that is written in C
+            continue
+        if set(expected) <= {"args", "kwargs"}:  # generalised ufuncs
+            continue
+        for missing in LEFT_OUT.get(public, ()):
+            expected.pop(missing, None)
+        found = {key: p for key, p in found.items() if p.kind is not p.VAR_KEYWORD}
+        expected = {key: p for key, p in expected.items() if p.kind is not p.VAR_KEYWORD}
+        assert [(key, p.kind) for key, p in found.items()] == [
+            (key, p.kind) for key, p in expected.items()
+        ], public
+        for key, p in found.items():
+            default = expected[key].default
+            if (public, key) not in OTHERWISE and type(default) is not object:
+                assert p.default is default or p.default == default, (public, key)
+        compared += 1
+    assert compared
 
 
 @pytest.mark.parametrize("name", MODULES)

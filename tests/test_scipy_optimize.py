@@ -234,8 +234,9 @@ def test_callbacks_of_least_squares_get_the_tree():
         ),
     ):  # fmt: skip
         seen.clear()
-        solve(lambda p: seen.append(tree.flatten(p)[1]) and None)
+        solve(lambda p: seen.append([*p, len(p["b"])]) and None)
         assert seen
+        assert all(each == ["a", "b", 1] for each in seen)
 
 
 def test_callbacks_get_what_else_there_is():

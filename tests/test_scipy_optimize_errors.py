@@ -99,6 +99,28 @@ def test_all_other_options_of_least_squares_are_taken():
         least_squares(lambda x: x - 1, np.ones(2), **{name: default})
 
 
+SOLVE = {
+    "minimize": lambda **options: minimize(quadratic, START, **options),
+    "root": lambda **options: root(lambda x: x**2 - 2, np.ones(2), **options),
+    "least_squares": lambda **options: least_squares(lambda x: x - 1, np.ones(2), **options),
+    "curve_fit": lambda **options: curve_fit(decay, T, Y, {"scale": 1.0, "rate": np.ones(2)}, **options),
+}
+REFUSED = {"jac", "hess", "hessp", "diff_step", "workers", "full_output", "nan_policy"}
+
+
+@pytest.mark.parametrize("solver", SOLVE)
+def test_options_of_scipy_are_taken_or_refused_by_name(solver):
+    """Those that are taken may be given as what they are anyway."""
+    for name, parameter in inspect.signature(getattr(optimize, solver)).parameters.items():
+        if parameter.default is parameter.empty or name in ("p0", "kwargs"):
+            continue
+        if name in REFUSED:
+            with refused(errors.OptionError, name):
+                SOLVE[solver](**{name: parameter.default})
+        else:
+            SOLVE[solver](**{name: parameter.default})
+
+
 def test_derivatives_are_not_asked_for_elsewhere():
     constraint = {"type": "eq", "fun": circle, "jac": circle}
     for call in (

@@ -106,7 +106,11 @@ def tplquad(
 
 
 def nquad(
-    func: Callable[..., Any], ranges: Sequence[Any], args: Any = (), opts: dict[str, Any] | None = None
+    func: Callable[..., Any],
+    ranges: Sequence[Any],
+    args: Any = (),
+    opts: dict[str, Any] | None = None,
+    full_output: bool = False,
 ) -> tuple[Any, Any]:
     """Integrate over several variables, as `scipy.integrate.nquad`.
 
@@ -122,6 +126,8 @@ def nquad(
         Further arguments.
     opts : dict, optional
         Arguments of `quad`, the same for all.
+    full_output : bool
+        Not available.
 
     Returns
     -------
@@ -133,7 +139,7 @@ def nquad(
     ConvergenceError
         In a sweep, if the integral of a derivative does not converge.
     OptionError
-        For ``opts`` of each variable.
+        For ``opts`` of each variable, and ``full_output``.
 
     Examples
     --------
@@ -144,6 +150,8 @@ def nquad(
     check_callable(func, "nquad")
     if opts is not None and not isinstance(opts, dict):
         raise errors.OptionError("nquad: opts must be one dict of arguments of quad, for all variables")
+    if full_output:
+        raise errors.OptionError("nquad: full_output is not available. Count the calls in the function")
     args = args if isinstance(args, tuple) else (args,)
     func, ranges = Bound(func), [Bound(limits) if callable(limits) else limits for limits in ranges]
     inner: list[Any] = []

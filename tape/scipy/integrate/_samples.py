@@ -270,17 +270,17 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Array:
     return row[-1]
 
 
-def fixed_quad(f: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Array, None]:
+def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> tuple[Array, None]:
     """Integrate a function by Gaussian quadrature at n points, as `scipy.integrate.fixed_quad`.
 
     Parameters
     ----------
-    f : callable
-        ``f(x, *args)`` of a vector of points: values along the last axis.
+    func : callable
+        ``func(x, *args)`` of a vector of points: values along the last axis.
     a, b : scalar or Var
         The limits, finite.
     args : tuple
-        Further arguments of ``f``; those and all that it closes over may be Vars.
+        Further arguments of ``func``; those and all that it closes over may be Vars.
     n : int
         The number of points.
 
@@ -310,7 +310,7 @@ def fixed_quad(f: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5
     )
     x, w = roots_legendre(n)
     half = (b - a) / 2.0
-    return half * ops.sum(w * operand(f((b - a) * (x + 1) / 2.0 + a, *args)), axis=-1), None
+    return half * ops.sum(w * operand(func((b - a) * (x + 1) / 2.0 + a, *args)), axis=-1), None
 
 
 def _widths(x: Any, y: Array, axis: int, what: str) -> Array:

@@ -33,6 +33,8 @@ class RegularGridInterpolator:
         Whether points outside raise an error.
     fill_value : scalar or Var, optional
         The value outside; None extrapolates.
+    solver, solver_args
+        Not needed: SciPy solves for the coefficients of splines by it.
 
     Raises
     ------
@@ -64,6 +66,9 @@ class RegularGridInterpolator:
         method: str = "linear",
         bounds_error: bool = True,
         fill_value: Any = np.nan,
+        *,
+        solver: Any = None,
+        solver_args: Any = None,
     ) -> None:
         self._check_method(method)
         values = inexact(values)

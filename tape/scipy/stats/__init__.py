@@ -20,54 +20,40 @@ array([ 1.5,  0.5, -1.5])
 from scipy import stats as _stats
 
 from tape.numpy._names import names_of
-from tape.scipy.stats._discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
-from tape.scipy.stats._elementary import (
-    Cauchy,
-    Exponential,
-    Laplace,
-    Logistic,
-    LogNormal,
-    Normal,
-    Pareto,
-    Uniform,
-    WeibullMin,
+from tape.scipy.stats import (
+    _discrete,
+    _elementary,
+    _gamma_family,
+    _multivariate,
+    _truncated_normal,
+    _von_mises,
 )
-from tape.scipy.stats._gamma_family import Beta, ChiSquared, Gamma, StudentT
 from tape.scipy.stats._kde import gaussian_kde as gaussian_kde
-from tape.scipy.stats._multivariate import (
-    Dirichlet,
-    Multinomial,
-    MultivariateNormal,
-    MultivariateT,
-    Wishart,
-)
-from tape.scipy.stats._truncated_normal import TruncatedNormal
-from tape.scipy.stats._von_mises import VonMises
 
-bernoulli = Bernoulli("bernoulli")
-beta = Beta("beta")
-binom = Binomial("binom")
-cauchy = Cauchy("cauchy")
-chi2 = ChiSquared("chi2")
-dirichlet = Dirichlet("dirichlet")
-expon = Exponential("expon")
-gamma = Gamma("gamma")
-geom = Geometric("geom")
-laplace = Laplace("laplace")
-logistic = Logistic("logistic")
-lognorm = LogNormal("lognorm")
-multinomial = Multinomial("multinomial")
-multivariate_normal = MultivariateNormal("multivariate_normal")
-multivariate_t = MultivariateT("multivariate_t")
-nbinom = NegativeBinomial("nbinom")
-norm = Normal("norm")
-pareto = Pareto("pareto")
-poisson = Poisson("poisson")
-t = StudentT("t")
-truncnorm = TruncatedNormal("truncnorm")
-uniform = Uniform("uniform")
-vonmises = VonMises("vonmises")
-weibull_min = WeibullMin("weibull_min")
-wishart = Wishart("wishart")
+bernoulli = _discrete.Bernoulli("bernoulli")
+beta = _gamma_family.Beta("beta")
+binom = _discrete.Binomial("binom")
+cauchy = _elementary.Cauchy("cauchy")
+chi2 = _gamma_family.ChiSquared("chi2")
+dirichlet = _multivariate.Dirichlet("dirichlet")
+expon = _elementary.Exponential("expon")
+gamma = _gamma_family.Gamma("gamma")
+geom = _discrete.Geometric("geom")
+laplace = _elementary.Laplace("laplace")
+logistic = _elementary.Logistic("logistic")
+lognorm = _elementary.LogNormal("lognorm")
+multinomial = _multivariate.Multinomial("multinomial")
+multivariate_normal = _multivariate.MultivariateNormal("multivariate_normal")
+multivariate_t = _multivariate.MultivariateT("multivariate_t")
+nbinom = _discrete.NegativeBinomial("nbinom")
+norm = _elementary.Normal("norm")
+pareto = _elementary.Pareto("pareto")
+poisson = _discrete.Poisson("poisson")
+t = _gamma_family.StudentT("t")
+truncnorm = _truncated_normal.TruncatedNormal("truncnorm")
+uniform = _elementary.Uniform("uniform")
+vonmises = _von_mises.VonMises("vonmises")
+weibull_min = _elementary.WeibullMin("weibull_min")
+wishart = _multivariate.Wishart("wishart")
 
 __getattr__, __dir__ = names_of(_stats, globals())
