@@ -11,7 +11,7 @@ from scipy import optimize
 from scipy.sparse.linalg import LinearOperator
 
 import tape
-from tape import errors, tree
+from tape import errors
 from tape.scipy.optimize import curve_fit, least_squares, minimize, root
 from tape.scipy.optimize._functions import Residuals
 from tape.scipy.optimize._layout import Unknowns

@@ -10,7 +10,7 @@ from scipy import optimize
 import tape
 from tape import errors
 from tape.scipy.optimize import _curve_fit, _least_squares, curve_fit, least_squares, minimize, root
-from tests.test_scipy_optimize import START, T, Y, circle, decay, quadratic
+from tests.test_scipy_optimize import START, T, Y, circle, decay, flat_decay, quadratic
 
 
 def refused(error, *parts):
@@ -103,7 +103,7 @@ SOLVE = {
     "minimize": lambda **options: minimize(quadratic, START, **options),
     "root": lambda **options: root(lambda x: x**2 - 2, np.ones(2), **options),
     "least_squares": lambda **options: least_squares(lambda x: x - 1, np.ones(2), **options),
-    "curve_fit": lambda **options: curve_fit(decay, T, Y, {"scale": 1.0, "rate": np.ones(2)}, **options),
+    "curve_fit": lambda **options: curve_fit(flat_decay, T, Y, np.ones(3), **options),
 }
 REFUSED = {"jac", "hess", "hessp", "diff_step", "workers", "full_output", "nan_policy"}
 
