@@ -254,6 +254,69 @@ def test_errors_say_what_to_do(make, kind, message):
         tape.grad(lambda y: np.sum(tape.ops.abs(make(x, y))))(y)
 
 
+MAKERS = {
+    "CubicSpline": interpolate.CubicSpline,
+    "CubicHermiteSpline": lambda x, y, axis=0: interpolate.CubicHermiteSpline(x, y, y, axis),
+    "PchipInterpolator": interpolate.PchipInterpolator,
+    "Akima1DInterpolator": interpolate.Akima1DInterpolator,
+    "make_interp_spline": lambda x, y, axis=0: interpolate.make_interp_spline(x, y, axis=axis),
+    "interp1d": lambda x, y, axis=0: interpolate.interp1d(x, y, axis=axis),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_errors_name_what_was_called(name):
+    make, x, y = MAKERS[name], np.arange(5.0), np.arange(5.0) ** 2
+    faults = [
+        (lambda: make(x[:4], y), errors.ShapeError), (lambda: make(x, y[:4]), errors.ShapeError),
+        (lambda: make(x[None], y), errors.ShapeError), (lambda: make(x, y, axis=1), errors.ShapeError),
+        (lambda: make(x, y, axis=-2), errors.ShapeError), (lambda: make(x, y, axis=0.5), errors.ShapeError),
+        (lambda: make(1j * x, y), errors.DTypeError),
+    ]  # fmt: skip
+    if name != "interp1d":  # which sorts, and takes what is not finite
+        faults += [
+            (lambda: make(x[::-1], y), errors.OptionError), (lambda: make(x * y * 0, y), errors.OptionError),
+            (lambda: make(x, y + np.nan), errors.OptionError),
+            (lambda: make(x + np.inf, y), errors.OptionError),
+            (lambda: make(x[:1], y[:1]), errors.ShapeError),
+        ]  # fmt: skip
+    if name in ("PchipInterpolator", "Akima1DInterpolator"):
+        faults += [(lambda: make(x, 1j * y), errors.DTypeError)]
+    for call, kind in faults:
+        with pytest.raises(kind, match=rf"^{name}: "):
+            call()
+
+
+@pytest.mark.parametrize("nu", [-3, -1, 0, 1, 2, 4])
+@pytest.mark.parametrize("name", MAKERS)
+def test_derivatives_of_negative_order_are_antiderivatives_and_the_other_way_round(name, nu):
+    if name == "interp1d":
+        pytest.skip("it has no derivatives")
+    x, y, q = data(6)
+    ours = MAKERS[name](x, y, axis=1)
+    slopes = [y] if name == "CubicHermiteSpline" else []
+    theirs = getattr(original, name)(x, y, *slopes, axis=1)
+    for method in ("derivative", "antiderivative"):
+        if nu == 4 and method == "derivative" and name == "make_interp_spline":
+            continue  # of degree 3
+        assert_close(getattr(ours, method)(nu)(q), getattr(theirs, method)(nu)(q), 1e-11)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_both_ends_are_inside(name):
+    """And the next number is not, wherever there is nothing outside."""
+    x, y, _ = data(5)
+    q = np.array([np.nextafter(x[0], -9), x[0], x[-1], np.nextafter(x[-1], 99)])
+    f = MAKERS[name](x, y, axis=1)
+    found = f(q, extrapolate=False) if name != "interp1d" else None
+    if found is None:
+        f = interpolate.interp1d(x, y, axis=1, bounds_error=False)
+        found = f(q)
+    is_there = np.isfinite(found).all(axis=(0, 2))
+    assert is_there.tolist() == [False, True, True, False]
+    assert_close(found[:, 1:3], y[:, [0, -1]], 1e-14)
+
+
 def test_other_functions_are_scipys_and_refuse_vars():
     x, y = np.arange(6.0), np.arange(6.0)
     assert interpolate.splrep(x, y)[2] == 3

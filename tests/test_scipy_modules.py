@@ -93,6 +93,50 @@ def test_parameters_are_those_of_scipy(name):
     assert compared
 
 
+B, A = [0.5, 0.2], [1.0, 0.3]
+ALONG = {
+    "integrate.trapezoid": lambda f, x, axis: f(x, axis=axis),
+    "integrate.simpson": lambda f, x, axis: f(x, axis=axis),
+    "integrate.romb": lambda f, x, axis: f(x, axis=axis),
+    "integrate.cumulative_trapezoid": lambda f, x, axis: f(x, axis=axis),
+    "integrate.cumulative_simpson": lambda f, x, axis: f(x, axis=axis),
+    "signal.detrend": lambda f, x, axis: f(x, axis=axis),
+    "signal.hilbert": lambda f, x, axis: f(x, axis=axis),
+    "signal.lfilter": lambda f, x, axis: f(B, A, x, axis=axis),
+    "signal.filtfilt": lambda f, x, axis: f(B, A, x, axis=axis, padlen=1),
+    "signal.sosfilt": lambda f, x, axis: f([[*B, 0.1, *A, 0.2]], x, axis=axis),
+    "signal.sosfiltfilt": lambda f, x, axis: f([[*B, 0.1, *A, 0.2]], x, axis=axis, padlen=1),
+    "signal.savgol_filter": lambda f, x, axis: f(x, 3, 1, axis=axis),
+    "signal.welch": lambda f, x, axis: f(x, nperseg=3, axis=axis)[1],
+    "signal.csd": lambda f, x, axis: f(x, 1 + x * x, nperseg=3, axis=axis)[1],
+    "signal.periodogram": lambda f, x, axis: f(x, axis=axis)[1],
+    "signal.stft": lambda f, x, axis: f(x, nperseg=3, axis=axis)[2],
+    "signal.fftconvolve": lambda f, x, axis: f(x, x, axes=axis),
+    "signal.oaconvolve": lambda f, x, axis: f(x, x, axes=axis),
+    "spatial.distance.jensenshannon": lambda f, x, axis: f(x * x, 1 + x * x, axis=axis),
+    "special.softmax": lambda f, x, axis: f(x, axis=axis),
+    "special.log_softmax": lambda f, x, axis: f(x, axis=axis),
+    "special.logsumexp": lambda f, x, axis: f(x, axis=axis),
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_axes_count_from_either_end_and_others_are_refused(name):
+    """None wraps around, and none is rounded."""
+    module, _, short = name.rpartition(".")
+    ours, theirs = (getattr(importlib.import_module(f"{p}.{module}"), short) for p in ("tape.scipy", "scipy"))
+    x = np.random.default_rng(0).normal(size=(5, 5, 5))
+    for axis in (0, 1, -1, -3):
+        np.testing.assert_allclose(
+            ALONG[name](ours, x, axis), ALONG[name](theirs, x, axis), rtol=1e-9, atol=1e-12
+        )
+    for axis in (3, -4, 0.5):
+        call = lambda x, axis=axis: np.sum(abs(ALONG[name](ours, x, axis)))  # noqa: E731
+        for each in (call, tape.grad(call)):
+            with pytest.raises((errors.TapeError, ValueError, IndexError, TypeError)):
+                each(x)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_counterparts_exist(name):
     ours = importlib.import_module(f"tape.scipy.{name}")

@@ -161,6 +161,45 @@ def test_errors_say_what_to_do(call, kind, message):
         tape.grad(lambda x: np.sum(call(x)))(x)
 
 
+WITH_AXES = {
+    "correlate": (np.ones((2, 2)),), "convolve": (np.ones((2, 2)),), "uniform_filter": (3,),
+    "gaussian_filter": (1.0,), "gaussian_laplace": (1.0,), "gaussian_gradient_magnitude": (1.0,),
+    "laplace": (),
+}  # fmt: skip
+WITH_AXIS = {
+    "correlate1d": (np.ones(2),), "convolve1d": (np.ones(2),), "uniform_filter1d": (3,),
+    "gaussian_filter1d": (1.0,), "sobel": (), "prewitt": (), "spline_filter1d": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITH_AXES | WITH_AXIS)
+def test_axes_count_from_either_end_and_are_there_once(name):
+    x, args = np.random.default_rng(4).normal(size=(4, 3, 5)), (WITH_AXES | WITH_AXIS)[name]
+    f = getattr(ndimage, name)
+    if name in WITH_AXIS:
+        for axis in (0, 1, -1, -3):
+            both(name, x, *args, axis=axis)
+        wrong = [{"axis": 3}, {"axis": -4}, {"axis": 0.5}]
+    else:
+        for axes in ((0, 1), (2, 0), (-1, 1), (1, -3)):
+            if name != "gaussian_gradient_magnitude":  # see below
+                both(name, x, *args, axes=axes)
+        wrong = [{"axes": axes} for axes in ((0, 3), (0, -4), (1, 1), (1, -2), (0, 0.5))]
+    for options in wrong:
+        call = lambda x, options=options: np.sum(f(x, *args, **options))  # noqa: E731
+        for each in (call, tape.grad(call)):
+            with pytest.raises(errors.ShapeError, match=r"axes are .* of 3 axes|there is no axis"):
+                each(x)
+
+
+def test_the_length_of_a_gradient_along_some_axes_is_that_of_each_image():
+    """SciPy's smooths along the other axes, too."""
+    x = np.random.default_rng(5).normal(size=(2, 4, 5))
+    found = ndimage.gaussian_gradient_magnitude(x, [1.0, 0.5], axes=(1, 2))
+    for image, expected in zip(x, found, strict=True):
+        assert_close(original.gaussian_gradient_magnitude(image, [1.0, 0.5]), expected, 1e-13)
+
+
 def test_windows_of_different_sizes_in_a_batch_are_refused():
     x = np.ones((4, 4))
     with pytest.raises(errors.UnsupportedError, match="radius"):

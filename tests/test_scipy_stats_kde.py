@@ -174,6 +174,18 @@ def test_what_is_wrong_is_said(fault):
         call()
 
 
+def test_marginals_are_those_of_dimensions_that_are_there_each_once():
+    data, points = np.random.default_rng(1).normal(size=(3, 9)), np.zeros((2, 1))
+    ours, theirs = stats.gaussian_kde(data), original.gaussian_kde(data)
+    for chosen in ([0, 1], [2, 0], [-1, 0], [1, -3], np.array([0, 2], "u1")):
+        assert_close(ours.marginal(chosen)(points), theirs.marginal(chosen)(points), 1e-13)
+    for chosen in (0, 2, -3):
+        assert_close(ours.marginal(chosen)(points[:1]), theirs.marginal(chosen)(points[:1]), 1e-13)
+    for chosen in (3, -4, [0, 3], [-4, 0], [1, 1], [1, -2], 0.5, [True, False]):
+        with pytest.raises(errors.OptionError, match=r"gaussian_kde: dimensions"):
+            ours.marginal(chosen)
+
+
 def test_what_has_no_derivative_is_refused():
     data = np.random.default_rng(0).normal(size=(2, 9))
     for call in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import wraps
 from types import FunctionType, ModuleType
@@ -94,9 +95,13 @@ def axis_at(x: Array, axis: int, what: str) -> int:
     ShapeError
         If there is no such axis.
     """
-    if not -x.ndim <= axis < x.ndim:
+    try:
+        number = operator.index(axis)
+    except TypeError:  # no whole number
+        number = x.ndim
+    if not -x.ndim <= number < x.ndim:
         raise errors.ShapeError(f"{what}: there is no axis {axis} in shape {list(x.shape)}")
-    return int(axis) % x.ndim
+    return number % x.ndim
 
 
 def has_vars(*arguments: Any) -> bool:

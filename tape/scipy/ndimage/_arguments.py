@@ -80,7 +80,8 @@ def for_each(value: Any, count: int, name: str, what: str) -> list[Any]:
 
 def chosen_axes(axes: Any, ndim: int, what: str) -> list[int]:
     """Return axes, counted from the first one, each once."""
-    found = range(ndim) if axes is None else np.atleast_1d(axes).tolist()
-    if any(not -ndim <= axis < ndim for axis in found) or len({axis % ndim for axis in found}) < len(found):
+    found = list(range(ndim)) if axes is None else np.atleast_1d(axes).tolist()
+    is_there = all(isinstance(axis, int) and -ndim <= axis < ndim for axis in found)
+    if not is_there or len({axis % ndim for axis in found}) < len(found):
         raise errors.ShapeError(f"ndimage.{what}: axes are {axes!r} for an image of {ndim} axes")
     return [axis % ndim for axis in found]

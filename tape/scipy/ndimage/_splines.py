@@ -11,7 +11,7 @@ from tape import errors, ops
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.inspect.costs import declare_cost
-from tape.scipy._operands import Array, double, real_double
+from tape.scipy._operands import Array, axis_at, double, real_double
 from tape.scipy.ndimage._arguments import checked_mode
 
 __all__ = ["spline_filter", "spline_filter1d"]
@@ -106,6 +106,8 @@ def spline_filter1d(
     ------
     OptionError
         If the order or the mode is unknown.
+    ShapeError
+        If there is no such axis.
 
     Examples
     --------
@@ -118,9 +120,10 @@ def spline_filter1d(
     checked_mode(mode, "spline_filter1d")
     if output is not np.float64:
         raise errors.OptionError("ndimage.spline_filter1d: output must be np.float64")
+    axis = axis_at(x, axis, "ndimage.spline_filter1d")
     if order < 2 or not x.size:
         return x
-    return _filter(x, order=order, axis=axis % x.ndim, mode=_EXTENSIONS.get(mode, "mirror"))
+    return _filter(x, order=order, axis=axis, mode=_EXTENSIONS.get(mode, "mirror"))
 
 
 def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Array:

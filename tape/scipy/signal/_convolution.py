@@ -8,7 +8,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.core.node import Handle
-from tape.scipy._operands import Array, operand
+from tape.scipy._operands import Array, axis_at, operand
 from tape.scipy._sliding import slid
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve"]
@@ -289,7 +289,10 @@ def _by_transforms(a: Array, v: Array, mode: str, axes: Any, what: str) -> Array
     from scipy import fft
 
     ndim = a.ndim
-    chosen = sorted({int(axis) % ndim for axis in np.atleast_1d(range(ndim) if axes is None else axes)})
+    given = np.atleast_1d(range(ndim) if axes is None else axes).tolist()
+    chosen = sorted({axis_at(a, axis, what) for axis in given})
+    if len(chosen) < len(given):
+        raise errors.ShapeError(f"{what}: axes {axes} name one twice")
     if any(
         a.shape[k] != v.shape[k] and 1 not in (a.shape[k], v.shape[k]) for k in range(ndim) if k not in chosen
     ):
