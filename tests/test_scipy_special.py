@@ -147,6 +147,32 @@ def test_distribution_functions_by_all_that_is_no_count():
             assert found == pytest.approx(expected, rel=1e-9), (name, k)
 
 
+INVERSES = {
+    "bdtrik": [(0.3, 7.2, 0.4), (0.85, 12.0, 0.15)], "bdtrin": [(1.6, 0.3, 0.35), (4.2, 0.7, 0.8)],
+    "nbdtrik": [(0.3, 2.6, 0.35), (0.8, 5.5, 0.7)], "nbdtrin": [(1.6, 0.3, 0.35), (4.2, 0.6, 0.8)],
+    "btdtria": [(0.3, 1.5, 0.6), (0.7, 4.0, 0.2)], "btdtrib": [(1.5, 0.3, 0.6), (0.6, 0.8, 0.3)],
+    "fdtridfd": [(2.5, 0.4, 1.8)], "fdtri": [(2.0, 3.5, 0.2)], "gdtria": [(0.3, 1.7, 2.2)],
+    "gdtrib": [(1.5, 0.4, 2.2)], "gdtrix": [(1.5, 2.4, 0.3)], "pdtrik": [(0.3, 4.2), (0.9, 1.7)],
+    "stdtridf": [(0.8, 1.3), (0.3, -0.7)], "chdtriv": [(0.3, 2.2)], "nrdtrimn": [(0.3, 1.5, 0.7)],
+    "nrdtrisd": [(0.2, 0.8, 0.3)], "betaincinv": [(1.5, 0.7, 0.3)], "betainccinv": [(1.5, 0.7, 0.3)],
+    "gammaincinv": [(1.5, 0.3)], "gammainccinv": [(1.5, 0.3)], "stdtrit": [(2.5, 0.3)],
+    "chndtrix": [(0.3, 3.0, 0.7)], "chndtridf": [(2.2, 0.3, 0.7)], "chndtrinc": [(2.2, 2.0, 0.3)],
+    "ncfdtri": [(2.0, 3.0, 0.7, 0.4)], "nctdtrit": [(3.0, 0.7, 0.4)], "nctdtridf": [(0.3, 0.7, 1.4)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_inverses_by_all_of_their_arguments(name):
+    """Where no two parameters are alike, nor half a probability away from its complement."""
+    f, theirs, h = getattr(special, name), getattr(original, name), 1e-3
+    for args in INVERSES[name]:
+        gradient = tape.grad(f, tuple(range(len(args))))(*args)
+        for k, found in enumerate(gradient):
+            moved = [theirs(*args[:k], args[k] + s * h, *args[k + 1 :]) for s in (-2, -1, 1, 2)]
+            expected = (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * h)
+            assert found == pytest.approx(expected, rel=2e-6), (args, k)
+
+
 # ---- SciPy's own names and what is refused ---------------------------------------------------------------
 
 

@@ -138,6 +138,22 @@ def test_ends_and_impossible_parameters():
         assert mixed(x) == 0
 
 
+@pytest.mark.parametrize("orders", [(1, 0), (0, 1), (1, 1), (2, 0)])
+def test_there_are_derivatives_inside_of_the_domain_alone(orders):
+    """Its ends are inside: probabilities are 0 and 1 there, whatever the parameters are."""
+    a = np.array([-1.0, -1e-300, 0.0, 1e-2, 0.5, 2.0, 30.0, np.nan])
+    x = np.array([-np.inf, -1.0, -1e-300, 0.0, 0.3, 1.0, 1 + 1e-15, 2.0, np.inf, np.nan])
+    a, b, x = np.meshgrid(a, a, x)
+    found = by_beta_parameters(*orders, a, b, x)
+    np.testing.assert_array_equal(~np.isnan(found), (a > 0) & (b > 0) & (x >= 0) & (x <= 1))
+    assert np.all(found[(a > 0) & (b > 0) & ((x == 0) | (x == 1))] == 0)
+    for by, is_there in (
+        (by_gamma_parameter, (a > 0) & (x >= 0)),
+        (by_degrees_of_freedom, (a > 0) & (x == x)),
+    ):
+        np.testing.assert_array_equal(~np.isnan(by(max(orders), a, x)), is_there)
+
+
 def test_bell_polynomials_are_derivatives_of_exponentials():
     """Of ``exp(x y + x^2 / 2 + y^3 / 3)`` at 0.7, 0.4, whose derivatives by hand are known."""
     x, y = 0.7, 0.4
