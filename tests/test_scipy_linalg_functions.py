@@ -60,6 +60,22 @@ def test_values_shapes_and_arguments_are_those_of_scipy(name):
     assert_alike(ours, theirs)
 
 
+def test_columns_of_toeplitz_matrices_may_be_of_any_shape():
+    """They are read in order, as by the functions that make and solve with one."""
+    square, row = A[:2, :2] + 1j, D[:2, :2]
+    for c, r in ((C[:, None], None), (C[None], B[:, 0][:, None]), (square, row), (row, None), (square, None)):
+        flat = np.ravel(c) if r is None else (np.ravel(c), np.ravel(r))
+        given = c if r is None else (c, r)
+        for x in (A[: np.size(c), :3], A[: np.size(c), 0]):
+            expected = original.matmul_toeplitz(flat, x)
+            np.testing.assert_allclose(linalg.matmul_toeplitz(given, x), expected, rtol=1e-11, atol=1e-12)
+            lists = tape.tree.map(np.ndarray.tolist, given)
+            if r is not None:
+                np.testing.assert_allclose(linalg.matmul_toeplitz(lists, x), expected, rtol=1e-11, atol=1e-12)
+        by_c = tape.jacobian(lambda c, r=r: np.real(linalg.matmul_toeplitz(c if r is None else (c, r), x)))(c)
+        assert by_c.shape == (len(x), *np.shape(c))
+
+
 def test_ranks_are_read_anew_in_programs():
     """The shape of a basis depends on data."""
 

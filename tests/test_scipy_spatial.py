@@ -7,7 +7,7 @@ from scipy.spatial import distance as original
 import tape
 from tape import errors
 from tape.scipy import spatial
-from tape.scipy.spatial import distance
+from tape.scipy.spatial import _metrics, distance
 from tests.op_table.scipy_spatial import ALL
 from tests.oracles import assert_close
 from tests.scipy_checks import check_compiled, check_derivatives, check_value
@@ -76,6 +76,21 @@ def test_metrics_with_options():
     for alias, name in (("cb", "cityblock"), ("e", "euclidean"), ("cheby", "chebyshev"), ("mi", "minkowski")):
         np.testing.assert_array_equal(distance.cdist(a, b, alias), distance.cdist(a, b, name))
     both("cdist", a, b, original.cityblock)
+
+
+def test_short_names_of_metrics_are_those_of_scipy():
+    """Of those that are here; capitals count as in SciPy."""
+    a, b = np.random.default_rng(1).uniform(0.1, 1, (2, 6, 3))
+    known = {short: info.canonical_name for info in original._METRICS.values() for short in info.aka}
+    assert len(known) > 30
+    here = {short for short, name in known.items() if name in _metrics.METRICS}
+    assert set(_metrics.ALIASES) | set(_metrics.METRICS) == here | set(_metrics.METRICS)
+    for short in here:
+        for name in (short, short.upper()):
+            both("cdist", a, b, name)
+            with tape.Trace() as trace:
+                found = distance.pdist(trace.param(a), name)
+            assert_close(found.value, original.pdist(a, known[short]), 1e-12)
 
 
 def test_vectors_become_matrices_and_back():

@@ -267,6 +267,31 @@ mathieu_a mathieu_b obl_cv pro_cv
 """Ufuncs of SciPy without a rule: they are refused."""
 
 
+SEQUENCES = {"lmbda": 1, "riccati_jn": 1, "riccati_yn": 1, "pbdn_seq": 1, "pbdv_seq": 1, "pbvv_seq": 1,
+             "lqn": 1, "lqmn": 2}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_of_functions_name_themselves_where_they_refuse(name):
+    f, count = getattr(special, name), SEQUENCES[name]
+    orders, x = [2, 3][:count], 0.3
+    np.testing.assert_allclose(f(*orders, x), getattr(original, name)(*orders, x), rtol=1e-13)
+
+    def slope(*orders):
+        return tape.grad(lambda x: np.sum(f(*orders, x)[0]))(x)
+
+    broken = [] if name in ("lmbda", "pbdv_seq", "pbvv_seq") else [1.5]
+    for k in range(count):
+        for wrong in (-1, *broken):
+            with pytest.raises(errors.OptionError, match=rf"^{name}: an order is {wrong}"):
+                slope(*orders[:k], wrong, *orders[k + 1 :])
+        with pytest.raises(errors.UnsupportedError, match=rf"\b{name} by its order"):
+            tape.grad(lambda v, k=k: np.sum(f(*orders[:k], v, *orders[k + 1 :], x)[0]))(2.0)
+    if not name.startswith("lq"):
+        with pytest.raises(errors.ShapeError, match=rf"^{name} takes one number"):
+            tape.grad(lambda x: np.sum(f(*orders, x)[0]))(np.ones(2))
+
+
 def test_ufuncs_without_a_rule_are_known():
     ufuncs = {name for name in original.__all__ if isinstance(getattr(original, name), np.ufunc)}
     lacking = {name for name in ufuncs if counterpart(getattr(original, name)) is None}

@@ -13,6 +13,7 @@ from scipy import special
 import tape
 from tape import errors
 from tape.ops.elementwise.scipy_ufuncs import DECLARED, ufunc_named
+from tape.ops.special.normal import _HAZARD as HAZARD
 from tape.ops.special.polygammas import BERNOULLI
 from tests.naive_program import compiled_for, program_of
 from tests.op_table.special import CASES
@@ -523,6 +524,15 @@ def test_the_derivative_by_the_power_at_the_end_of_the_domain(function):
         assert tape.grad(f, 1)(x, 2.0) == 0.25
         assert tape.grad(f, 1)(x + 1.0, 0.0) == 0.0
         assert tape.jvp(lambda p: f(x, p), (2.0,), (1.0,))[1] == 0.25
+
+
+def test_the_coefficients_of_the_hazard_far_out():
+    """By the series that they are the inverse of, exactly: of products of odd numbers."""
+    odd = [1]
+    for n in range(1, len(HAZARD) + 1):
+        odd.append(odd[-1] * (2 * n - 1))
+    for n, found in enumerate(HAZARD, 1):
+        assert found == odd[n] - sum(odd[k] * HAZARD[n - k - 1] for k in range(1, n))
 
 
 def test_the_bernoulli_numbers():
