@@ -94,6 +94,31 @@ def test_compiled_is_eager(case):
     check_compiled(case)
 
 
+@pytest.mark.parametrize(("shape", "seed"), [((2, 4), 2), ((3, 4), 1), ((4, 4), 1), ((7, 4), 1)], ids=str)
+@pytest.mark.parametrize("name", ["nnls", "lsq_linear"])
+def test_least_squares_of_fewer_and_of_more_equations_than_unknowns(name, shape, seed):
+    """Some unknowns are held at 0, and the others have one solution."""
+    rng = np.random.default_rng(seed)
+    matrix, b = rng.normal(size=shape), 0.3 * rng.normal(size=shape[0])
+
+    def solve(matrix, b, ns=tape.scipy.optimize):
+        return ns.nnls(matrix, b)[0] if name == "nnls" else ns.lsq_linear(matrix, b, (0, np.inf)).x
+
+    expected = original.nnls(matrix, b)[0]
+    assert_close(solve(matrix, b, original), expected, 1e-7)
+    free = np.flatnonzero(expected > 1e-3)
+    assert 0 < len(free) <= min(*shape, 3)
+
+    def in_closed_form(matrix, b):
+        columns = matrix[:, free]
+        return np.zeros(4) + np.eye(4)[:, free] @ np.linalg.solve(columns.T @ columns, columns.T @ b)
+
+    assert_close(in_closed_form(matrix, b), expected, 1e-12)
+    assert_same_derivatives(
+        solve, in_closed_form, matrix, b, tolerance=1e-6 if name == "lsq_linear" else 1e-10
+    )
+
+
 def test_prices_of_a_linear_program_are_its_gradient():
     """The derivative of the value by the limits is what SciPy calls marginals."""
     costs, matrix, limits = [-3.0, -5.0, -4.0], [[1.0, 2.0, 1.0], [3.0, 1.0, 2.0]], np.array([4.0, 6.0])
