@@ -134,16 +134,17 @@ stack stop_gradient swapaxes take take_along_axis transpose unfold
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """
-add_along_axis add_at all all_pole any argmax argmin argpartition argsort bincount cholesky_pullback
-continuous_riccati conv conv_input conv_weight convolve correlate count_nonzero det digitize
-discrete_riccati dot eig eig_of_bands eigh eigvals eigvals_of_bands eigvalsh einsum expm fft flatnonzero
-fold hessenberg histogram ifft interp intersect1d interval inv irfft isin lexsort log_softmax logm
-logsumexp lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax
-nanmean nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm null_basis packed_lu percentile
-pinv polyval prod qr quantile range_basis rfft rms_normalized sampled_product scatter schur searchsorted
-signm slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum
-solve solve_banded solve_triangular sort sparse_product spline_filter spsolve sqrtm standardized std sum
-sum_pool sum_pool_vjp sum_to svd svdvals sylvester unique unitary_factor var vecdot
+add_along_axis add_at all all_pole any argmax argmin argpartition argsort bincount cholesky_of_bands
+cholesky_pullback continuous_riccati conv conv_input conv_weight convolve correlate count_nonzero det
+digitize discrete_riccati dot eig eig_of_bands eigh eigvals eigvals_of_bands eigvalsh einsum expm fft
+flatnonzero fold hessenberg histogram ifft interp intersect1d interval inv irfft isin lexsort
+log_softmax logm logsumexp lstsq matmul matrix_rank max max_pool max_pool_vjp mean median min nanargmax
+nanargmin nanmax nanmean nanmedian nanmin nanpercentile nanquantile nanstd nanvar norm null_basis
+packed_lu percentile pinv polyval prod qr quantile range_basis rfft rms_normalized sampled_product
+scatter schur searchsorted signm slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none
+softmax_cross_entropy_sum solve solve_banded solve_bands solve_triangular sort sparse_product
+spline_filter spsolve sqrtm standardized std sum sum_pool sum_pool_vjp sum_to svd svdvals sylvester
+unique unitary_factor var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """

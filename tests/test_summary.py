@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from tape.core.op import Op
 from tape.inspect.costs import declare_cost, flops, passes
 from tape.inspect.listing import summary
 from tape.inspect.words import byte_size
+from tape.scipy import linalg
 from tests.op_table import CASES, by_operation
 from tests.oracles import record
 from tests.test_listing import Page
@@ -98,6 +100,7 @@ def test_counts_by_shape(f, args, count):
 
 STACK = np.random.default_rng(0).normal(size=(2, 6, 6))
 STACK = STACK @ STACK.swapaxes(1, 2) + 6 * np.eye(6)
+SQUARE = STACK[0]
 TALL = np.random.default_rng(0).normal(size=(7, 4))
 ROWS = np.random.default_rng(0).uniform(0.5, 1, size=(4, 16))
 BINS = np.arange(8.0)
@@ -168,6 +171,66 @@ FLOPS = {
 def test_flops_by_the_textbook(name):
     f, x, count = FLOPS[name]
     assert flops_of(f, x) == int(count)
+
+
+OF_ONE_STEP = {
+    # of a matrix of order 6, and of one of 7 by 4
+    "schur": (lambda a: linalg.schur(a)[0], SQUARE, 25 * 6**3),
+    "hessenberg": (lambda a: linalg.hessenberg(a), SQUARE, 14 * 6**3 / 3),
+    "ldl": (lambda a: linalg.ldl(a)[0], SQUARE, 6**3 / 3),
+    "packed_lu": (lambda a: linalg.lu_factor(a)[0], SQUARE, 2 * 6**3 / 3),
+    "sylvester": (lambda a: linalg.solve_sylvester(a, np.eye(3), a[:, :3]), SQUARE, 20 * 6 * 3 * (6 + 3)),
+    "sqrtm": (linalg.sqrtm, SQUARE, 25 * 6**3),
+    "logm": (linalg.logm, SQUARE, 25 * 6**3),
+    "signm": (linalg.signm, SQUARE, 60 * 6**3),
+    "continuous_riccati": (lambda a: linalg.solve_continuous_are(a, a, a, a), SQUARE, 200 * 6**3),
+    "discrete_riccati": (lambda a: linalg.solve_discrete_are(a, a, a, a), SQUARE, 200 * 6**3),
+    "eig_of_bands": (lambda a: linalg.eigh_tridiagonal(a[0], a[1, 1:])[0], SQUARE, 9 * 6**3),
+    "eigvals_of_bands": (lambda a: linalg.eigvalsh_tridiagonal(a[0], a[1, 1:]), SQUARE, 4 * 6**2),
+    "solve_bands": (lambda a: linalg.solve_banded((1, 1), 1 + a[:3], a[:, :2]), SQUARE, 4 * 3 * 6 * 2),
+    "cholesky_of_bands": (lambda a: linalg.cholesky_banded(a[:2] + np.array([[0], [99]])), SQUARE, 6 * 2**2),
+    "unitary_factor": (lambda a: linalg.polar(a)[0], TALL, 6 * 7 * 4**2 + 20 * 4**3),
+    "null_basis": (lambda a: linalg.null_space(a.T), TALL, 6 * 7 * 4**2 + 20 * 4**3),
+    "norm": (np.linalg.norm, TALL, 2 * 28 + 1),
+    "sparse_product": (lambda a: scipy.sparse.csr_array(np.eye(7)) @ a, TALL, 2 * 7 * 4),
+    # of four rows of 16
+    "correlate": (lambda x: np.correlate(x[0], np.ones(3)), ROWS, 2 * 16 * 3),
+    "interp": (lambda x: np.interp(x, BINS, BINS), ROWS, 64 * 6),
+    "bincount": (lambda x: np.bincount(np.tile(np.argsort(x[0]), 5)), ROWS, 80),
+    "bincount of weights": (lambda x: np.bincount(np.arange(64) % 3, np.ravel(x)), ROWS, 64),
+    "histogram": (lambda x: np.histogram(x, BINS)[0], ROWS, 64),
+    "histogram of weights": (lambda x: np.histogram(np.ones(16), BINS, weights=x[0])[0], ROWS, 16),
+    "median": (lambda x: np.median(x, axis=1), ROWS, 64 * 6),
+    "quantile": (lambda x: np.quantile(x, 0.3, axis=1), ROWS, 64 * 6),
+    "nanmedian": (lambda x: np.nanmedian(x, axis=1), ROWS, 64 * 6),
+    "argpartition": (lambda x: np.argpartition(x, 3, axis=1), ROWS, 64 * 4),
+    "unique": (np.unique, ROWS, 64 * 6),
+    "isin": (lambda x: np.isin(x, BINS), ROWS, 64 * 4),
+    "cumsum": (lambda x: np.cumsum(x, axis=1), ROWS, 64),
+    "add_reduceat": (lambda x: np.add.reduceat(x, [0, 4], axis=1), ROWS, 64),
+    "logaddexp_reduce": (lambda x: np.logaddexp.reduce(x, axis=1), ROWS, 64),
+    "prod": (lambda x: np.prod(x, axis=1), ROWS, 64),
+    "max": (lambda x: np.max(x, axis=1), ROWS, 64),
+    "min where": (lambda x: np.min(x, axis=1, where=ROWS > 0, initial=9), ROWS, 64),
+    "mean where": (lambda x: np.mean(x, axis=1, where=ROWS > 0), ROWS, 64 + 4),
+    "var where": (lambda x: np.var(x, axis=1, where=ROWS > 0), ROWS, 4 * 64 + 2 * 4),
+    "any": (lambda x: np.any(x, axis=1), ROWS, 64),
+    "argmin": (lambda x: np.argmin(x, axis=1), ROWS, 64),
+    "argwhere": (np.argwhere, ROWS, 64),
+    "sum_pool": (lambda x: nn.avg_pool1d(x[None], 2), ROWS, 64),
+    "standardized": (lambda x: nn.batch_norm(x, None, None, training=True), ROWS, 5 * 64 + 5 * 16),
+    "spline_filter": (tape.scipy.ndimage.spline_filter1d, ROWS, 12 * 64),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE_STEP)
+def test_the_dearest_step_takes_what_the_textbook_says(name):
+    f, x, count = OF_ONE_STEP[name]
+    trace = tape.Trace()
+    f(trace.param(x))
+    dearest = max((node for node in trace.nodes if node.op is not None), key=flops)
+    assert dearest.op.name == name.split()[0]
+    assert flops(dearest) == int(count)
 
 
 def test_the_cost_of_a_convolution_and_of_its_derivatives_is_one():

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape.core import batch_rules
 from tape.core.op import Op
+from tape.inspect.costs import declare_cost
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.decompositions import cholesky_jvp, cholesky_pullback
 from tape.ops.linalg.packing import stacked
@@ -95,6 +97,7 @@ solve_bands: Op = Op(
     jvp=[_along_bands, lambda t, out, ab, b, **attrs: solve_bands(ab, t, **attrs)],
 )
 """The x with ``a @ x = b``, b of shape ``(..., n, k)``."""
+declare_cost(lambda out, shapes, attrs: 4 * shapes[0][-2] * prod(out), solve_bands)
 
 
 def to_bands(a: Any, below: int, above: int) -> Any:
@@ -152,3 +155,4 @@ cholesky_of_bands = Op(
     jvp=[lambda t, out, ab: to_bands(cholesky_jvp(_whole(t), _whole(out), None), ab.shape[-2] - 1, 0)],
     doc="The lower factor of a positive definite matrix with these diagonals, the main one first.",
 )
+declare_cost(lambda out, shapes, attrs: shapes[0][-2] * prod(out), cholesky_of_bands)
