@@ -52,6 +52,12 @@ def _added(v, places):
     return new
 
 
+def _written(x, places, values):
+    new = x * 2 + np.zeros_like(x)
+    new[places] = values
+    return new
+
+
 _KERNEL = np.random.default_rng(3).normal(size=(2, 1, 2, 2))
 
 EXACT = {
@@ -78,6 +84,12 @@ EXACT = {
     "einsum": lambda x: np.einsum("ij,kj->ik", x.reshape(2, 4)[:, :1], x.reshape(2, 4)[:, 1:2]),
     "cross products": lambda x: np.cross(x[:3], x[3:6]),
     "written in place": lambda x: np.concatenate([_added(x, EDGES[:8, 0]), _added(x, np.arange(8))]),
+    "written at positions": lambda x: _written(x, [5, 0, 3], x[:3] * x[1:4]),
+    "written twice": lambda x: _written(x, np.array([1, 4, 1]), x[5:] * x[0]),
+    "written at positions of two axes": lambda x: _written(x.reshape(4, 2), ([0, 2], [1, 0]), x[2:4]),
+    "written at a mask": lambda x: _written(x, np.arange(8) % 3 == 0, x[1:4]),
+    "numbers written at positions": lambda x: _written(x * x[0], [2, 7], [1.0, 3.0]),
+    "written to zeros": lambda x: _written(np.zeros_like(x), [7, 2], x[:2] ** 2) * np.arange(8.0),
     "padded": lambda x: np.pad(x, 2),
     "a batch": lambda x: tape.vmap(lambda row: row * row[0])(x.reshape(4, 2)),
     "a scan": lambda x: tape.scan(lambda s, e: (np.sin(s * e), s * e), x[:2], np.ones(4))[1],
@@ -121,6 +133,8 @@ COVERED = {
     "an order of the argument": lambda x: x[np.argsort(x)] * np.arange(8.0),
     "the largest": lambda x: np.max(x.reshape(4, 2), axis=1),
     "read where the largest is": lambda x: x[np.argmax(x)] * np.ones(2),
+    "written where the argument says": lambda x: _written(x, np.argsort(x)[:3], x[:3] ** 2),
+    "added where the argument says": lambda x: _added(x, np.argsort(x)),
     "a median": lambda x: np.median(x.reshape(4, 2), axis=1),
     "a choice by the argument": lambda x: np.where(x > 0, x**2, np.roll(x, 1)),
     "a branch": lambda x: np.roll(x, 1) ** 2 if x[0] > 0 else x[::-1] ** 2,
@@ -138,6 +152,30 @@ COVERED = {
     "Fourier": lambda x: np.fft.irfft(np.fft.rfft(x.reshape(2, 4)) * np.array([1, 2, 3]), 4),
     "a solution": lambda x: tape.root(lambda u: u**3 + u - x, x),
 }  # fmt: skip
+
+
+OF_DATA = {
+    # what is read where the argument says, and how many elements of it each result may be
+    "the last axis": (lambda x, i: x.reshape(4, 2)[..., i % 2], 2),
+    "the first axis": (lambda x, i: x.reshape(4, 2)[i, ...], 4),
+    "the first axis of three": (lambda x, i: x.reshape(2, 4, 1)[i % 2, ...], 2),
+    "the axis behind": (lambda x, i: x.reshape(2, 2, 2)[..., i % 2, :], 2),
+    "the axis between": (lambda x, i: x.reshape(2, 4, 1)[:, i, ...], 4),
+    "the last of three": (lambda x, i: x.reshape(2, 2, 2)[:, ..., i % 2], 2),
+    "two axes": (lambda x, i: x.reshape(2, 2, 2)[i % 2, ..., i[::-1] % 2], 4),
+    "an axis beside a number": (lambda x, i: x.reshape(2, 2, 2)[..., 1, i % 2], 2),
+    "an axis beside a new one": (lambda x, i: x.reshape(4, 2)[None, ..., i % 2], 2),
+    "an axis behind a slice": (lambda x, i: x.reshape(4, 2)[1:3, i % 2], 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_DATA)
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+def test_positions_that_data_decide_are_those_along_the_axes_that_are_read(name):
+    read, count = OF_DATA[name]
+    f = lambda x: read(x, np.argsort(x)[:3] // 2)  # noqa: E731
+    found = check(f, (X,), (-X,), (Y,)).structure(X)
+    assert np.all(np.sum(found.pattern.toarray(), axis=1) == count)
 
 
 @pytest.mark.parametrize("name", COVERED)
