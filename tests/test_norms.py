@@ -24,7 +24,7 @@ def test_values_are_those_of_numpy(axis, dtype):
     x = np.array([[1, -2, 3], [0, 5, -7]], dtype)
     for order in (*VECTOR_ORDERS, 0) if axis == 1 else MATRIX_ORDERS:
         if dtype == np.float16 and order in ("nuc", 2, -2) and axis != 1:
-            with pytest.raises(errors.DTypeError):
+            with pytest.raises(errors.DTypeError, match=r"^norm: LAPACK has no float16"):
                 ops.linalg.norm(x, order, axis)
             continue
         for keepdims in (False, True):
@@ -166,6 +166,29 @@ def test_errors(error, f):
         f(x)
     assert "test_norms.py" in str(info.value)
     assert all(node.op is None or node.op.name in ("getitem", "reshape") for node in trace.nodes)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble, np.clongdouble])
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("norm", lambda x: ops.linalg.norm(x, "nuc")), ("norm", lambda x: ops.linalg.norm(x, 2)),
+        ("norm", lambda x: ops.linalg.norm(x, -2)), ("det", ops.linalg.det), ("inv", ops.linalg.inv),
+        ("slogdet", ops.linalg.slogdet), ("svd", ops.linalg.svd), ("qr", ops.linalg.qr),
+        ("svdvals", ops.linalg.svdvals), ("pinv", ops.linalg.pinv), ("eigh", ops.linalg.eigh),
+        ("eigvalsh", ops.linalg.eigvalsh), ("eig", ops.linalg.eig), ("eigvals", ops.linalg.eigvals),
+        ("cholesky", ops.linalg.cholesky), ("expm", ops.linalg.expm),
+        ("cond", ops.linalg.cond), ("cond", lambda x: ops.linalg.cond(x, 1)),
+    ],
+)  # fmt: skip
+def test_dtypes_that_lapack_has_not_are_refused_by_the_function_that_was_called(name, f, dtype):
+    """At the call, and with nothing recorded."""
+    x = np.array([[2, 1], [1, 3]], dtype)
+    with tape.Trace() as trace:
+        for each in (x, trace.param(x)):
+            with pytest.raises(errors.DTypeError, match=rf"^{name}: LAPACK has no {x.dtype}"):
+                f(each)
+    assert [node for node in trace.nodes if node.op is not None] == []
 
 
 @pytest.mark.parametrize("p", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro"])

@@ -167,6 +167,55 @@ def test_forms_of_programs_have_the_blocks_of_their_data():
     assert len(compiled.programs) == 1
 
 
+OF_ONE_MATRIX = {
+    "lu": lambda a: linalg.lu(a)[1:],
+    "lu_factor": lambda a: linalg.lu_factor(a)[0],
+    "lu_solve": lambda a: linalg.lu_solve(linalg.lu_factor(a), C),
+    "qr": linalg.qr,
+    "rq": linalg.rq,
+    "ldl": lambda a: linalg.ldl(a + a.T)[:2],
+    "cholesky": lambda a: linalg.cholesky(a @ a.T),
+    "cho_solve": lambda a: linalg.cho_solve(linalg.cho_factor(a @ a.T), C),
+    "schur": lambda a: linalg.schur(a + a.T),
+    "hessenberg": lambda a: linalg.hessenberg(a, calc_q=True),
+    "polar": linalg.polar,
+    "svd": lambda a: linalg.svd(a)[1],
+    "eigh": lambda a: abs(linalg.eigh(a + a.T)[1]),
+    "eigvals": lambda a: np.sum(abs(linalg.eigvals(a)) ** 2),
+    "inv": linalg.inv,
+    "pinv": linalg.pinv,
+    "det": linalg.det,
+    "expm": linalg.expm,
+    "logm": lambda a: linalg.logm(a @ a.T),
+    "sqrtm": lambda a: linalg.sqrtm(a @ a.T),
+    "signm": linalg.signm,
+    "orth": lambda a: linalg.orth(a[:, :2]) @ linalg.orth(a[:, :2]).T,
+    "null_space": lambda a: linalg.null_space(a[:2]) @ linalg.null_space(a[:2]).T,
+    "subspace_angles": lambda a: linalg.subspace_angles(a[:, :2], a[:, 2:4]),
+    "solve_sylvester": lambda a: linalg.solve_sylvester(a @ a.T, a @ a.T, a),
+    "solve_continuous_lyapunov": lambda a: linalg.solve_continuous_lyapunov(a, D),
+    "solve_continuous_are": lambda a: linalg.solve_continuous_are(a, B, D, np.eye(2)),
+    "solve_discrete_are": lambda a: linalg.solve_discrete_are(a / 9, B, D, np.eye(2)),
+    "solve_banded": lambda a: linalg.solve_banded((1, 1), np.array([[0], [5], [0]]) + a[:3], C),
+    "solve_toeplitz": lambda a: linalg.solve_toeplitz(a[0] + np.array([9, 0, 0, 0, 0]), C),
+    "eigh_tridiagonal": lambda a: linalg.eigvalsh_tridiagonal(a[0], a[1, 1:]),
+    "qr_insert": lambda a: linalg.qr_insert(*linalg.qr(a), a[0], 2)[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ONE_MATRIX)
+def test_gradients_of_a_batch_are_those_of_its_matrices(name):
+    """Checks of what is singular look at each."""
+
+    def total(a):
+        return sum(np.sum(np.sin(part)) for part in tape.tree.leaves(OF_ONE_MATRIX[name](a)))
+
+    gradient, batch = tape.grad(total), np.stack([A + 3 * np.eye(5), D + A])
+    found = tape.vmap(gradient)(batch)
+    for matrix, each in zip(batch, found, strict=True):
+        np.testing.assert_allclose(each, gradient(matrix), rtol=1e-9, atol=1e-9)
+
+
 def test_only_what_is_read_has_a_gradient():
     gradient = tape.grad(lambda a: np.sum(linalg.ldl(a, lower=False)[1]))(A)
     assert np.all(np.tril(gradient, -1) == 0)

@@ -309,4 +309,4 @@ def svdvals(x: Any, /) -> Any:
     >>> tape.ops.linalg.svdvals(np.diag([2.0, 3.0]))
     array([3., 2.])
     """
-    return _svdvals(matrices("svd", x), hermitian=False)
+    return _svdvals(matrices("svdvals", x), hermitian=False)
