@@ -317,6 +317,70 @@ def test_both_ends_are_inside(name):
     assert_close(found[:, 1:3], y[:, [0, -1]], 1e-14)
 
 
+def outcome(call):
+    """The result of a call, or whether it refuses its arguments."""
+    try:
+        return np.asarray(call())
+    except (errors.TapeError, ValueError):
+        return "refused"
+
+
+@pytest.mark.parametrize("fill_value", ["refused", None, -1.0])
+@pytest.mark.parametrize("method", ["linear", "nearest", "slinear"])
+def test_edges_of_a_grid_are_inside_and_points_in_the_middle_go_where_scipys_do(method, fill_value):
+    """Coordinates just outside, at each point of the grid, half-way between two, and none."""
+    x, y = np.array([0.0, 1.0, 3.0, 4.0]), np.array([-2.0, 0.0, 1.0])
+    values = np.random.default_rng(6).normal(size=(4, 3))
+    options = {} if fill_value == "refused" else {"bounds_error": False, "fill_value": fill_value}
+    ours, theirs = (
+        module.RegularGridInterpolator((x, y), values, method, **options)
+        for module in (interpolate, original)
+    )
+    for a in (np.nextafter(0, -1), 0.0, 0.5, 1.0, 2.0, 3.0, 3.5, 4.0, np.nextafter(4, 5), np.nan):
+        for b in (np.nextafter(-2, -3), -2.0, -1.0, 0.0, 0.5, 1.0, np.nextafter(1, 2), np.nan):
+            found, expected = (outcome(lambda f=f: f([[a, b]])) for f in (ours, theirs))  # noqa: B023
+            if isinstance(expected, str) or isinstance(found, str):
+                assert isinstance(expected, str) and isinstance(found, str), (a, b)  # noqa: PT018
+            else:
+                np.testing.assert_allclose(found, expected, atol=1e-13, err_msg=f"{a} {b}")
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "slinear", "cubic", "quintic"])
+def test_grids_of_few_points_are_refused_where_they_are_in_scipy(method):
+    for count in range(1, 8):
+        x = np.arange(float(count))
+        found, expected = (
+            outcome(lambda m=m: m.RegularGridInterpolator((x,), x**2, method)([[0.0]]))  # noqa: B023
+            for m in (interpolate, original)
+        )
+        assert isinstance(found, str) == isinstance(expected, str), count
+
+
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "make_interp_spline"])
+@pytest.mark.parametrize("extrapolate", [False, True, "periodic"])
+def test_integrals_up_to_the_ends_and_beyond(name, extrapolate):
+    x, y, _ = data(5)
+    ours, theirs = (getattr(module, name)(x, y, axis=1) for module in (interpolate, original))
+    low, high = x[0], x[-1]
+    for a, b in ((low, high), (high, low), (low + 0.3, high), (low, low), (np.nextafter(low, -9), high),
+                 (low, np.nextafter(high, 99)), (low - 1, high + 1)):  # fmt: skip
+        expected = theirs.integrate(a, b, extrapolate)
+        assert_close(ours.integrate(a, b, extrapolate), expected, 1e-12)
+        assert np.shape(ours.integrate(a, b, extrapolate)) == np.shape(expected)
+
+
+@pytest.mark.parametrize("extrapolate", [False, True, "periodic"])
+def test_derivatives_and_antiderivatives_extrapolate_as_in_scipy(extrapolate):
+    x, y, q = data(6)
+    t, c = np.arange(10.0), np.random.default_rng(7).normal(size=(6, 2))
+    for name, args in (("PPoly", (y[0, :4, :].reshape(4, 3, 1), x[:4])), ("BSpline", (t, c, 3))):
+        ours, theirs = (getattr(m, name)(*args, extrapolate=extrapolate) for m in (interpolate, original))
+        for method in ("derivative", "antiderivative"):
+            found, expected = getattr(ours, method)(), getattr(theirs, method)()
+            assert found.extrapolate == expected.extrapolate
+            np.testing.assert_allclose(found(q), expected(q), rtol=1e-11, atol=1e-11)
+
+
 def test_other_functions_are_scipys_and_refuse_vars():
     x, y = np.arange(6.0), np.arange(6.0)
     assert interpolate.splrep(x, y)[2] == 3

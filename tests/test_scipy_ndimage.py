@@ -161,6 +161,50 @@ def test_errors_say_what_to_do(call, kind, message):
         tape.grad(lambda x: np.sum(call(x)))(x)
 
 
+WITH_ORIGIN = {
+    "correlate1d": lambda n: np.arange(1.0, n + 1), "convolve1d": lambda n: np.arange(1.0, n + 1),
+    "uniform_filter1d": lambda n: n, "uniform_filter": lambda n: (n, 2),
+    "correlate": lambda n: np.arange(2.0 * n).reshape(n, 2),
+    "convolve": lambda n: np.arange(2.0 * n).reshape(n, 2),
+}  # fmt: skip
+
+
+def refuses(call):
+    try:
+        call()
+    except (errors.TapeError, ValueError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", WITH_ORIGIN)
+def test_origins_are_inside_of_the_window(name):
+    """Windows of all sizes may be moved as far as SciPy moves them, and no further."""
+    x = np.random.default_rng(8).normal(size=(5, 6))
+    for n in (1, 2, 3, 4, 5):
+        for origin in range(-3, 4):
+            given = (origin, 0) if name in ("uniform_filter", "correlate", "convolve") else origin
+            window = WITH_ORIGIN[name](n)
+            ours, theirs = (
+                lambda m=m, w=window, o=given: getattr(m, name)(x, w, origin=o) for m in (ndimage, original)
+            )
+            assert refuses(ours) == refuses(theirs), (n, origin)
+            if not refuses(theirs):
+                assert_close(ours(), theirs(), 1e-13)
+
+
+@pytest.mark.parametrize("radius", [0, 1, 4, -1, 1.5])
+def test_radii_of_windows_are_whole_numbers(radius):
+    x = np.random.default_rng(9).normal(size=(5, 6))
+    for name in ("gaussian_filter1d", "gaussian_filter"):
+        ours, theirs = (
+            lambda m=m, name=name: getattr(m, name)(x, 1.2, radius=radius) for m in (ndimage, original)
+        )
+        assert refuses(ours) == refuses(theirs) == (radius in (-1, 1.5))
+        if not refuses(theirs):
+            assert_close(ours(), theirs(), 1e-13)
+
+
 WITH_AXES = {
     "correlate": (np.ones((2, 2)),), "convolve": (np.ones((2, 2)),), "uniform_filter": (3,),
     "gaussian_filter": (1.0,), "gaussian_laplace": (1.0,), "gaussian_gradient_magnitude": (1.0,),
