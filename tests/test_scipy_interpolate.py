@@ -354,6 +354,9 @@ def test_grids_of_few_points_are_refused_where_they_are_in_scipy(method):
             for m in (interpolate, original)
         )
         assert isinstance(found, str) == isinstance(expected, str), count
+        if isinstance(found, str):
+            with pytest.raises(errors.ShapeError, match=f"{count} points in dimension 0"):
+                interpolate.RegularGridInterpolator((x,), x**2, method)
 
 
 @pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "make_interp_spline"])

@@ -191,6 +191,9 @@ def test_origins_are_inside_of_the_window(name):
             assert refuses(ours) == refuses(theirs), (n, origin)
             if not refuses(theirs):
                 assert_close(ours(), theirs(), 1e-13)
+            else:
+                with pytest.raises(errors.OptionError, match="origin"):
+                    ours()
 
 
 @pytest.mark.parametrize("radius", [0, 1, 4, -1, 1.5])

@@ -614,6 +614,67 @@ def test_arguments_are_those_of_scipy():
         assert np.shape(call(stats)) == np.shape(call(original))
 
 
+SMALL_ONES = {
+    "vectors of one number": [
+        lambda s, x=x, call=call: np.squeeze(call(s, x))
+        for x in (1.5, [1.5], [1.5, 2.0, 0.3], [[1.5], [2.0]])
+        for call in (
+            lambda s, x: s.multivariate_normal.logpdf(x),
+            lambda s, x: s.multivariate_normal.logpdf(x, 0.5, 2.0),
+            lambda s, x: s.multivariate_normal.pdf(x, [0.5], [[2.0]]),
+            lambda s, x: s.multivariate_t.logpdf(x, 0.5, 2.0, 3.0),
+            lambda s, x: s.multivariate_t.pdf(x, [0.5], [[2.0]], 3.0),
+        )
+    ],
+    "matrices of one number": [
+        lambda s, x=x, scale=scale, call=call: call(s.wishart, x, scale)
+        for x in (1.5, [1.5, 2.0, 0.3], [[1.5]], np.full((1, 1, 3), 2.0))
+        for scale in (2.0, [2.0], [[2.0]])
+        for call in (
+            lambda w, x, scale: w.logpdf(x, 3, scale),
+            lambda w, x, scale: w.mean(3, scale),
+            lambda w, x, scale: w.var(3, scale),
+            lambda w, x, scale: w.mode(3, scale),
+            lambda w, x, scale: w.entropy(3, scale),
+        )
+    ],
+    "matrices with and without a mode": [
+        lambda s, df=df: s.wishart.mode(df, [[2.0, 0.3], [0.3, 1.0]]) for df in (1.5, 2, 3, 4)
+    ],
+    "shares at the ends": [
+        lambda s, x=x, alpha=alpha: s.dirichlet.logpdf(x, alpha)
+        for x in (
+            [0.2, 0.3, 0.5], [0, 0.5, 0.5], [0, 0, 1], [0.2, 0.3], [0, 1], [0.2, 0.3, 0.5 + 1e-6], [0.7, 0.4],
+            [0.2, 0.3, 0.5 + 1e-10], [-0.1, 0.6, 0.5], [[0.2, 0.3], [0.3, 0.3], [0.5, 0.4]],
+        )
+        for alpha in ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0], [0.5, 2.0, 3.0], [0.0, 1.0, 2.0], [-1.0, 1.0, 2.0])
+    ],
+    "shares without a distribution": [
+        lambda s, alpha=alpha, method=method: getattr(s.dirichlet, method)(alpha)
+        for alpha in ([1.0, 2.0], [[1.0, 2.0]], [0.0, 1.0], [-1.0, 2.0], [1e-300, 1.0])
+        for method in ("mean", "var", "cov")
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL_ONES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_distributions_of_vectors_and_matrices_take_what_scipys_take(name):
+    """Values and shapes are the same, and what is refused there is refused by name."""
+    for k, call in enumerate(SMALL_ONES[name]):
+        try:
+            expected = call(original)
+        except ValueError:
+            with pytest.raises(errors.TapeError, match=r"^(dirichlet|wishart|multivariate)"):
+                call(stats)
+            continue
+        found = call(stats)
+        assert (found is None) == (expected is None), k
+        if expected is not None:
+            np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=str(k))
+            assert np.shape(found) == np.shape(expected), k
+
+
 MATRIX = np.array([[2.0, 0.3], [0.3, 1.0]])
 OF_VECTORS = {
     "multivariate_normal": ([0.1, 0.2], ([0.0, 1.0], MATRIX)),

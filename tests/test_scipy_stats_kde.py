@@ -174,6 +174,17 @@ def test_what_is_wrong_is_said(fault):
         call()
 
 
+def test_datasets_of_few_points():
+    """Two numbers are a dataset; as many points as dimensions lie in a space of one dimension less."""
+    for data in ([1.0, 2.5], [[1.0, 2.5]], [[1.0, 2.0, 4.0], [0.5, 3.0, 1.0]]):
+        x = np.zeros((np.ndim(data) and np.atleast_2d(data).shape[0], 2))
+        assert_close(stats.gaussian_kde(data)(x), original.gaussian_kde(data)(x), 1e-13)
+    with pytest.raises(errors.SingularMatrixError, match="lower-dimensional"):
+        stats.gaussian_kde([[1.0, 3.0], [2.0, 4.0]])
+    with pytest.raises(errors.ShapeError, match="2 points in 3 dimensions"):
+        stats.gaussian_kde([[1.0, 2.0], [3.0, 5.0], [1.0, 1.0]])
+
+
 def test_marginals_are_those_of_dimensions_that_are_there_each_once():
     data, points = np.random.default_rng(1).normal(size=(3, 9)), np.zeros((2, 1))
     ours, theirs = stats.gaussian_kde(data), original.gaussian_kde(data)

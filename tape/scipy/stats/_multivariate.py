@@ -122,8 +122,13 @@ class Dirichlet(Multivariate):
             )
         if not isinstance(x, Handle) and (np.any(x < 0) or np.any(np.abs(np.sum(x, axis=0) - 1) > 1e-9)):
             raise errors.OptionError("dirichlet: the components of x must be positive and sum to 1")
+        exponents = alpha.reshape(-1, *[1] * (np.ndim(x) - 1)) - 1
+        if not isinstance(x, Handle) and not isinstance(alpha, Handle) and np.any((x == 0) & (exponents < 0)):
+            raise errors.OptionError(
+                "dirichlet: a component of x is 0 where alpha is less than 1, and the density infinite"
+            )
         with quiet():
-            powers = special.xlogy(alpha.reshape(-1, *[1] * (np.ndim(x) - 1)) - 1, x)
+            powers = special.xlogy(exponents, x)
             return np.sum(powers, axis=0) - _log_beta(alpha)
 
     def pdf(self, x: Array, alpha: Array) -> Array:
@@ -159,6 +164,8 @@ class Dirichlet(Multivariate):
         alpha = as_operand(self.name, alpha)
         if np.ndim(alpha) != 1:
             raise errors.ShapeError(f"dirichlet: alpha has shape {np.shape(alpha)}. Pass a vector")
+        if not isinstance(alpha, Handle) and not np.all(alpha > 0):
+            raise errors.OptionError("dirichlet: all of alpha must be greater than 0")
         return alpha
 
 
@@ -248,7 +255,7 @@ class Wishart(Multivariate):
 
     def mean(self, df: Array, scale: Array) -> Array:
         """Return the expected matrix."""
-        return df * as_operand(self.name, scale)
+        return _number_if_one(df * _matrix(self.name, scale, 1))
 
     def var(self, df: Array, scale: Array) -> Array:
         """Return the variance of each element."""
@@ -258,9 +265,9 @@ class Wishart(Multivariate):
 
     def mode(self, df: Array, scale: Array) -> Array:
         """Return the matrix of the greatest density; None if there is none."""
-        scale = as_operand(self.name, scale)
-        left = df - (np.shape(scale)[0] if np.ndim(scale) else 1) - 1
-        return left * scale if left >= 0 else None
+        scale = _matrix(self.name, scale, 1)
+        left = df - scale.shape[0] - 1
+        return _number_if_one(left * scale) if left >= 0 else None
 
     def entropy(self, df: Array, scale: Array) -> Array:
         """Return the differential entropy in nats."""
@@ -289,7 +296,7 @@ def _vectors(name: str, x: Array, mean: Array, cov: Array) -> tuple[Array, Array
     mean = None if mean is None else as_operand(name, mean)
     cov = as_operand(name, cov)
     size = np.shape(cov)[0] if np.ndim(cov) else 1 if mean is None else max(1, np.size(mean))
-    mean = np.zeros(size) if mean is None else mean[None] if np.ndim(mean) == 0 else mean
+    mean = np.zeros(size) if mean is None else np.reshape(mean, 1) if np.ndim(mean) == 0 else mean
     cov = _matrix(name, cov, size)
     if np.shape(cov) != (size, size) or np.shape(mean) != (size,):
         raise errors.ShapeError(
