@@ -180,7 +180,7 @@ def test_datasets_of_few_points():
         x = np.zeros((np.ndim(data) and np.atleast_2d(data).shape[0], 2))
         assert_close(stats.gaussian_kde(data)(x), original.gaussian_kde(data)(x), 1e-13)
     with pytest.raises(errors.SingularMatrixError, match="lower-dimensional"):
-        stats.gaussian_kde([[1.0, 3.0], [2.0, 4.0]])
+        stats.gaussian_kde([[0.0, 2.0], [0.0, 0.0]])
     with pytest.raises(errors.ShapeError, match="2 points in 3 dimensions"):
         stats.gaussian_kde([[1.0, 2.0], [3.0, 5.0], [1.0, 1.0]])
 
