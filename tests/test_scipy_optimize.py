@@ -413,6 +413,25 @@ def test_curve_fit_takes_models_of_numbers_as_scipy_does():
             tape.scipy.curve_fit(any_number, x, y, p0)
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("sigma", [0.2, [0.2], np.array([[0.2]])], ids=["number", "one", "matrix of one"])
+def test_one_deviation_is_that_of_all_data(sigma, absolute):
+    ours = curve_fit(flat_decay, T, Y, np.array([1.0, 1.0, 0.0]), sigma, absolute)
+    theirs = optimize.curve_fit(flat_decay, T, Y, [1, 1, 0], np.full(len(T), 0.2), absolute)
+    for found, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::scipy.optimize.OptimizeWarning")
+def test_as_many_data_as_parameters_say_nothing_of_the_errors():
+    for count in (3, 4):
+        x, y = T[::9][:count], Y[::9][:count]
+        ours, theirs = (
+            fit(flat_decay, x, y, np.array([2.0, 1.0, 0.5]))[1] for fit in (curve_fit, optimize.curve_fit)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3)
+
+
 def test_curve_fit_takes_lists_of_data():
     start = {"scale": 1.0, "rate": np.ones(2)}
     expected = curve_fit(decay, T, Y, start, SPREAD)

@@ -154,6 +154,28 @@ def test_there_are_derivatives_inside_of_the_domain_alone(orders):
         np.testing.assert_array_equal(~np.isnan(by(max(orders), a, x)), is_there)
 
 
+def test_infinite_degrees_of_freedom_are_those_of_the_normal_distribution():
+    """In all derivatives; those by the degrees of freedom are 0 there."""
+    t, q = np.array([-1.5, 0.0, 0.4, 3.0]), np.array([0.1, 0.5, 0.8])
+    for student, normal, x in (
+        (special.stdtr, special.ndtr, t), (special.stdtrit, special.ndtri, q),
+        (lambda df, x: tape.scipy.stats.t.logpdf(x, df), tape.scipy.stats.norm.logpdf, t),
+    ):  # fmt: skip
+        f, g = (lambda x, s=student: s(np.inf, x)), (lambda x, n=normal: n(x))
+        np.testing.assert_allclose(f(x), g(x), rtol=1e-13, atol=1e-16)
+        for _ in range(3):
+            f, g = tape.elementwise_grad(f), tape.elementwise_grad(g)
+            np.testing.assert_allclose(f(x), g(x), rtol=1e-9, atol=1e-13)
+        by_df = tape.grad(lambda df, x, s=student: s(df, x))
+        for each in x:
+            assert by_df(np.inf, each) == tape.compile(by_df)(np.inf, each) == 0
+            assert tape.grad(by_df)(np.inf, each) == 0
+            assert tape.grad(lambda x, by_df=by_df: by_df(np.inf, x))(each) == 0
+    for df in (2.0, 1.0, 0.5, np.inf):
+        moments = tape.grad(tape.scipy.stats.t.entropy)(df), tape.grad(tape.scipy.stats.t.mean)(df)
+        assert np.all(np.isfinite(moments))
+
+
 def test_bell_polynomials_are_derivatives_of_exponentials():
     """Of ``exp(x y + x^2 / 2 + y^3 / 3)`` at 0.7, 0.4, whose derivatives by hand are known."""
     x, y = 0.7, 0.4
