@@ -68,11 +68,14 @@ _FOREIGN = (
 class TapeError(Exception):
     """Base of every exception that tape raises.
 
-    The message ends with the line of user code that led here, when there is one.
+    The message ends with the function that was called, unless it is named before, and with the line of user
+    code that led here, when there is one.
     """
 
     def __init__(self, message: str) -> None:
-        place = user_place()
+        called, place = _called(), user_place()
+        if called and called not in message:
+            message = f"{message} (in {called})"
         super().__init__(f"{message} [at {place}]" if place else message)
 
 
@@ -254,6 +257,37 @@ def user_place() -> str:
             installed = installed or place
         frame = frame.f_back
     return installed
+
+
+_FUNCTIONS = ("tape.ops.", "tape.nn.", "tape.scipy.", "tape.numpy.")
+"""Where functions are that users call to compute, and what these call in turn."""
+_HELD_AS = ("func", "ufunc", "function", "op")
+"""Names of the local variables that hold the function in what calls it: in NumPy's protocols and wrappers."""
+
+
+def _called() -> str:
+    """Return the name of the function that user code has called to compute; empty if it is another one."""
+    frame: FrameType | None = sys._getframe(2)
+    name = ""
+    while frame is not None and is_foreign(frame.f_code.co_filename):
+        module: str = frame.f_globals.get("__name__", "")
+        if module.startswith((*_FUNCTIONS, "tape.core.")):
+            name = _public_name(frame) or name
+        elif module.startswith("tape.") and not module.startswith("tape.conversion."):
+            name = ""
+        frame = frame.f_back
+    return name
+
+
+def _public_name(frame: FrameType) -> str:
+    """Return the name of the function that a frame runs, or of the class it makes; empty if it has none."""
+    owner, _, name = frame.f_code.co_qualname.rpartition(".")
+    if "<locals>" in owner or frame.f_globals["__name__"].startswith("tape.core."):
+        held = next((frame.f_locals[key] for key in _HELD_AS if key in frame.f_locals), None)
+        name = getattr(held, "__name__", "") or getattr(held, "name", "")
+    elif name.startswith("__"):
+        name = type(frame.f_locals.get("self")).__name__ if owner else ""
+    return name if isinstance(name, str) and name.isidentifier() and not name.startswith("_") else ""
 
 
 _PUT_BY_C = ("setting an array element with a sequence", "returned a result with an exception set")

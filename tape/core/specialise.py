@@ -70,6 +70,7 @@ def recorder(op: Op, count: int) -> Callable[..., Any]:
             raise TypeError(f"{op.name} takes {count} operands, not {len(operands)}")
         return bind(op, operands, {})
 
+    record.__name__ = op.name
     return _specialised(record, _note_operands, False)
 
 
