@@ -39,7 +39,7 @@ class _Recurrent(Described):
     ) -> None:  # fmt: skip
         name = type(self).__name__
         self.input_size = input_size
-        self.hidden_size = hidden_size
+        self.hidden_size = whole(name, "hidden_size", hidden_size, 1)
         self.num_layers = whole(name, "num_layers", num_layers, 1)
         self.batch_first = batch_first
         self.dropout = checked_probability(name, dropout)

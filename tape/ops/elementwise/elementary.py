@@ -385,6 +385,10 @@ def apply(x: Any, f: Callable[..., Any], df: Any, name: str | None = None) -> An
     >>> z
     Var([0. 2.], name='double', id=2)
     """
+    slopes = df if isinstance(df, tuple) else (df,)
+    for function in (f, *(each for each in slopes if each is not None or slopes is not df)):
+        if not callable(function):
+            raise OptionError(f"apply: {function!r} is no function")
     if not isinstance(x, tuple):
         out = _apply_op(x, f=f, df=df)
     elif not isinstance(df, tuple) or len(df) != len(x) or not x:

@@ -277,7 +277,7 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
     if axis is None:
         result, axes = _vector_norm(ravel(x), ord, 0), tuple(range(np.ndim(x)))
     else:
-        axes = _checked(axis, x.ndim)
+        axes = _checked(axis, np.ndim(x))
         if np.iterable(axis):
             rest = [i for i in range(x.ndim) if i not in axes]
             lengths = prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.errors import OptionError
+from tape.errors import OptionError, describe
 from tape.inspect.costs import declare_cost
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugated
@@ -21,6 +21,13 @@ declare_samples(
     "tape.ops.linalg.cho_solve((np.linalg.cholesky(h), True), u)",
     "tape.ops.linalg.solve_triangular(s, u, lower=True)",
 )
+
+
+def pair(name: str, what: str, value: Any) -> tuple[Any, Any]:
+    """Return the two parts of an argument that is a tuple of two."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise OptionError(f"{name}: {what} is {describe(value)}. It must be a tuple of two")
+    return value[0], value[1]
 
 
 _TRANSPOSES: dict[Any, int] = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
@@ -167,6 +174,6 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
     >>> tape.ops.linalg.cho_solve((c, True), np.ones(2))
     array([0.25, 1.  ])
     """
-    c, lower = c_and_lower
+    c, lower = pair("cho_solve", "c_and_lower", c_and_lower)
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)

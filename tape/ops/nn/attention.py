@@ -11,6 +11,7 @@ from tape.core.operands import as_operand, composed
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.dropout import check_mask, dropout
+from tape.ops.nn.geometry import whole
 from tape.ops.nn.linear import linear
 from tape.ops.nn.normalization import check_shape, checked_floats
 from tape.ops.products.products import matmul
@@ -231,7 +232,7 @@ def projected_heads(
             f"{name}: query {list(shapes[0])}, key {list(shapes[1])}, value {list(shapes[2])}. They are "
             "(..., L, E), (..., S, E) and (..., S, E)"
         )
-    if num_heads < 1 or width % num_heads:
+    if whole(name, "num_heads", num_heads, 1) and width % num_heads:
         raise OptionError(f"{name}: {width} elements do not split into {num_heads} heads")
     check_shape(name, "in_proj_weight", weight, (3 * width, width))
     check_shape(name, "in_proj_bias", bias, (3 * width,))

@@ -11,13 +11,14 @@ from tape import errors
 from tape.core.operands import as_operand, composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.selection import where
-from tape.ops.structure.shape import broadcasts
+from tape.ops.nn.geometry import number
+from tape.ops.structure.shape import as_shape, broadcasts
 
 
 def checked_probability(name: str, p: Any) -> float:
     if np.ndim(p) or isinstance(p, (bool, np.bool_)):
         raise OptionError(f"{name}: p is {errors.describe(p)}, not a probability. The mask comes after it")
-    if not 0 <= p <= 1:
+    if not 0 <= number(name, "p", p) <= 1:
         raise OptionError(f"{name}: p={p}. It must be within 0 and 1")
     return float(p)
 
@@ -117,4 +118,9 @@ def dropout_mask(rng: Any, shape: int | Sequence[int], p: float = 0.5) -> Any:
            [ True,  True, False]])
     """
     p = checked_probability("dropout_mask", p)
-    return rng.random(shape, dtype=np.float32) >= np.float32(p)
+    if not hasattr(rng, "random"):
+        raise OptionError(f"dropout_mask: rng={rng!r}. It must be a generator of NumPy or of tape.random")
+    lengths = as_shape(shape)
+    if any(length < 0 for length in lengths):
+        raise ShapeError(f"dropout_mask: shape={shape!r}. Lengths must not be negative")
+    return rng.random(lengths, dtype=np.float32) >= np.float32(p)

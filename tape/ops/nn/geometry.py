@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.errors import DTypeError, OptionError, ShapeError
+from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.structure.shape import reshape
 
 Counts = tuple[int, ...]
@@ -68,6 +68,21 @@ def whole(name: str, what: str, value: Any, least: int) -> int:
     if number < least or isinstance(value, bool):
         raise OptionError(f"{name}: {what}={value!r}. It must be an int of at least {least}")
     return number
+
+
+def number(name: str, what: str, value: Any) -> Any:
+    """Return a number, which may be a Var; raise for anything else."""
+    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    if np.ndim(value) or dtype.kind not in "fiub":
+        raise OptionError(f"{name}: {what}={describe(value)}. It must be a number")
+    return value
+
+
+def wholes(name: str, what: str, values: Any, least: int) -> Counts:
+    """Return several ints, each at least ``least``."""
+    if not isinstance(values, (Sequence, np.ndarray)):
+        raise OptionError(f"{name}: {what}={values!r}. It must hold an int for each axis")
+    return tuple([whole(name, what, value, least) for value in values])
 
 
 def per_axis(name: str, what: str, value: Any, rank: int, least: int) -> Counts:

@@ -20,6 +20,7 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.inspect.costs import declare_cost, per_row
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
+from tape.ops.nn.geometry import number, whole
 from tape.ops.nn.losses import in_single
 from tape.ops.number_axes import axis_of
 from tape.ops.reduction.axes import count_along, operand_and_axis
@@ -145,7 +146,7 @@ def affine(x: Any, weight: Any, bias: Any, shape: Sequence[int]) -> Any:
 
 def check_eps(name: str, eps: float) -> None:
     """Raise if eps does not keep the divisor from becoming zero."""
-    if not eps >= 0:
+    if not number(name, "eps", eps) >= 0:
         raise OptionError(f"{name}: eps={eps}. It is added to a variance, and must not be negative")
 
 
@@ -312,7 +313,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     """
     x = checked_channels("group_norm", x, weight, bias, eps)
     samples, channels, *lengths = x.shape
-    if num_groups < 1 or channels % num_groups:
+    if channels % whole("group_norm", "num_groups", num_groups, 1):
         raise OptionError(
             f"group_norm: {channels} channels do not split into {num_groups} groups of one size"
         )
@@ -397,8 +398,9 @@ def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.
     array([0.33333333, 0.25      , 0.33333333])
     """
     x = checked_channels("local_response_norm", x, None, None, 0.0, least=3)
-    if size < 1:
-        raise OptionError(f"local_response_norm: size={size}. It must be at least 1")
+    size = whole("local_response_norm", "size", size, 1)
+    for name, each in (("alpha", alpha), ("beta", beta), ("k", k)):
+        number("local_response_norm", name, each)
     channels = x.shape[1]
     widths = [(0, 0), (size // 2, (size - 1) // 2), *((0, 0) for _ in x.shape[2:])]
     squares = pad(x * x, widths)

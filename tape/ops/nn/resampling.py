@@ -21,7 +21,7 @@ from tape.ops.elementwise.rounding import floor as floor_of
 from tape.ops.elementwise.rounding import rint
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from tape.ops.nn.geometry import per_axis, whole
+from tape.ops.nn.geometry import per_axis, wholes
 from tape.ops.nn.losses import reals
 from tape.ops.products.products import matmul
 from tape.ops.structure.axes import moveaxis
@@ -208,7 +208,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) ->
              [ 0.5,  0. ]]]])
     """
     (theta,) = reals("affine_grid", theta)
-    size = tuple(whole("affine_grid", "size", n, 0) for n in size)
+    size = wholes("affine_grid", "size", size, 0)
     rank = len(size) - 2
     if rank not in (2, 3) or theta.shape != (size[0], rank, rank + 1):
         raise ShapeError(

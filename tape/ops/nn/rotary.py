@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.operands import as_operand, composed
+from tape.core.operands import composed
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import cos, sin
+from tape.ops.nn.geometry import number
 from tape.ops.nn.normalization import checked_floats
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import expand_dims, reshape
+from tape.ops.structure.writing import strong
 
 
 @composed
@@ -67,10 +69,10 @@ def rotary_embedding(x: Any, positions: Any = None, base: float = 10_000.0, inte
         raise ShapeError(
             f"rotary_embedding: x has shape {list(shape)}. It must be (..., L, E), with an even number E"
         )
-    if not base > 0:
+    if not number("rotary_embedding", "base", base) > 0:
         raise OptionError(f"rotary_embedding: base={base}. It must be positive")
     pairs = shape[-1] // 2
-    positions = np.arange(shape[-2]) if positions is None else as_operand(positions)
+    positions = np.arange(shape[-2]) if positions is None else strong(positions)
     try:
         fits = np.broadcast_shapes(np.shape(positions), shape[:-1]) == shape[:-1]
     except ValueError:

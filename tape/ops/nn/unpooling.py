@@ -12,7 +12,7 @@ from tape.core.nesting import traced
 from tape.core.node import plain
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.ops.nn.geometry import Counts, image_shape, per_axis, whole
+from tape.ops.nn.geometry import Counts, image_shape, per_axis, wholes
 from tape.ops.nn.pooling import Option
 from tape.ops.structure.shape import reshape
 from tape.ops.structure.writing import set_at
@@ -23,8 +23,8 @@ def _unpool(
 ) -> Any:
     x, indices = as_operand(x), as_operand(indices)
     lead, counts = image_shape(name, x, rank)[:2], image_shape(name, x, rank)[2:]
-    if indices.shape != x.shape:
-        raise ShapeError(f"{name}: x has shape {list(x.shape)}, indices has {list(indices.shape)}")
+    if np.shape(indices) != x.shape:
+        raise ShapeError(f"{name}: x has shape {list(x.shape)}, indices has {list(np.shape(indices))}")
     if indices.dtype.kind not in "iu":
         raise DTypeError(
             f"{name}: indices of {indices.dtype}. They must be ints, as `max_pool{rank}d` returns"
@@ -53,7 +53,7 @@ def _spatial(name: str, counts: Counts, size: Any, stride: Any, padding: Any, ou
     usual = tuple([(count - 1) * step - 2 * pad + extent for count, extent, step, pad in axes])
     if output_size is None:
         return usual
-    asked = tuple([whole(name, "output_size", n, 1) for n in tuple(output_size)[-rank:]])
+    asked = wholes(name, "output_size", output_size, 1)[-rank:]
     if len(asked) != rank or any(abs(n - m) >= step for n, m, step in zip(asked, usual, steps, strict=True)):
         raise OptionError(
             f"{name}: output_size={output_size!r}. It must be {rank} ints that differ from {list(usual)} by "

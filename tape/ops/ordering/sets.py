@@ -328,7 +328,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """
     ar1, ar2 = as_operand(ar1), as_operand(ar2)
     first, second = _common(ar1, ar2, assume_unique=assume_unique)
-    dtype = np.result_type(ar1.dtype, ar2.dtype)
+    dtype = np.result_type(*(np.asarray(ar).dtype if np.isscalar(ar) else ar.dtype for ar in (ar1, ar2)))
     values = take(ar1, first)
     if values.dtype != dtype:
         values = astype(values, dtype)

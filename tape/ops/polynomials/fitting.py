@@ -105,7 +105,10 @@ def polyfit(
     >>> np.round(tape.ops.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1), 12)
     array([2., 1.])
     """
-    order = operator.index(deg) + 1
+    try:
+        order = operator.index(deg) + 1
+    except TypeError as error:
+        raise OptionError(f"polyfit: deg is {deg!r}. It must be an int") from error
     x, y = as_operand(x), as_operand(y)
     _check(x, y, order, w, scales=bool(cov) and not full and cov != "unscaled")
     x, y = add(x, 0.0), add(y, 0.0)  # floats, also for ints

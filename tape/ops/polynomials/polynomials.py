@@ -151,10 +151,13 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 def _order(name: str, m: Any) -> int:
-    m = operator.index(m)
-    if m < 0:
-        raise OptionError(f"{name}: m is {m}, and must not be negative")
-    return m
+    try:
+        order = operator.index(m)
+    except TypeError:
+        order = -1
+    if order < 0:
+        raise OptionError(f"{name}: m is {m!r}. It must be an int, and not negative")
+    return order
 
 
 @implements(np.polyder)

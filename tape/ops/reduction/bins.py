@@ -158,8 +158,15 @@ def is_list(bins: Any) -> bool:
     return isinstance(bins, (list, tuple)) or np.ndim(bins) > 0
 
 
+def check_count(bins: Any) -> None:
+    """Raise if the number of bins is a Var."""
+    if isinstance(bins, Handle) and not is_list(bins):
+        raise UnsupportedError("the number of bins of a histogram is static. Give its .value, or edges")
+
+
 def split_bins(bins: Any) -> tuple[list[Any], Any]:
     """Return edges, which are an operand, and the static number of bins or name of a rule for it."""
+    check_count(bins)
     return ([], bins) if isinstance(bins, str) or not is_list(bins) else ([as_operand(bins)], None)
 
 

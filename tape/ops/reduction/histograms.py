@@ -24,6 +24,7 @@ from tape.ops.elementwise.arithmetic import divide
 from tape.ops.reduction.bins import (
     as_range,
     bin_edges,
+    check_count,
     edges_along,
     is_estimated,
     is_list,
@@ -270,6 +271,8 @@ def histogramdd(
         sample = reshape(sample, (-1, 1))
     dims = sample.shape[1]
     chosen = _each("bins", bins, dims) if is_list(bins) else [bins] * dims
+    for each in chosen:
+        check_count(each)
     ranges = [None] * dims if range is None else _each("ranges", range, dims)
     edges = [
         as_operand(bounds)

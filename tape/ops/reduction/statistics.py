@@ -14,7 +14,7 @@ from tape.core.nesting import traced
 from tape.core.op import Op
 from tape.core.operands import as_operand, composed
 from tape.core.table import implements
-from tape.errors import OptionError, ShapeError
+from tape.errors import OptionError, ShapeError, describe
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
 from tape.ops.elementwise.complex import conjugated, imag, real
@@ -140,6 +140,8 @@ def _observations(x: Any, rowvar: bool) -> Any:
 def _check_sample_weights(name: str, weights: Any, count: int) -> None:
     if np.shape(weights) != (count,):
         raise ShapeError(f"cov: {name} of shape {list(np.shape(weights))} for {count} observations")
+    if np.result_type(weights).kind == "c":
+        raise OptionError(f"cov: {name} are {describe(weights)}. They must be real")
     if np.any(traced(weights) < 0):
         raise OptionError(f"cov: some {name} are negative")
 
@@ -244,7 +246,7 @@ def cov(
     if ddof is not None and (not isinstance(ddof, (int, float, np.number)) or ddof % 1 != 0):
         raise OptionError(f"cov: ddof={ddof!r}. It must be a whole number")
     ddof = int(not bias) if ddof is None else int(ddof)
-    parts = [as_operand(part) for part in (m, y) if part is not None]
+    parts = [as_operand(m), *([] if y is None else [as_operand(y)])]
     dtype = np.result_type(*parts, np.float64) if dtype is None else as_dtype("cov", dtype)
     shapes = [_table_shape(name, part, rowvar) for name, part in zip("my", parts, strict=False)]
     variables, count = shapes[0]

@@ -223,8 +223,12 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
     """
     value = as_operand(a)
     ndim = np.ndim(value)
-    for axis in axes if isinstance(axes, (Sequence, np.ndarray)) else (axes,):
-        axis = operator.index(axis) + (ndim if axis < 0 else 0)
+    for given in axes if isinstance(axes, (Sequence, np.ndarray)) else (axes,):
+        try:
+            axis = operator.index(given)
+        except TypeError as error:
+            raise ShapeError(f"apply_over_axes: an axis is {given!r}. It must be an int") from error
+        axis += ndim if axis < 0 else 0
         result = as_operand(func(value, axis))
         if np.ndim(result) == ndim - 1:
             result = expand_dims(result, axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,14 @@ declare_cost(free, transpose_op, _swapaxes)
 
 @implements(np.transpose)
 @specialised()
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: Any, axes: Sequence[int] | int | None = None) -> Any:
     """Permute the axes.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
-    axes : sequence of int, optional
+    axes : sequence of int, or int, optional
         A permutation of the axes; by default they are reversed.
 
     Returns
@@ -111,7 +111,9 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     >>> tape.ops.transpose(np.ones((2, 3))).shape
     (3, 2)
     """
-    return transpose_op(a, axes=None if axes is None else tuple(axes))
+    if axes is None:
+        return transpose_op(a, axes=None)
+    return transpose_op(a, axes=tuple(axes) if isinstance(axes, Iterable) else (axes,))
 
 
 permute_dims = transpose

@@ -73,7 +73,9 @@ def full_like(
     array([3., 3.])
     """
     lengths = np.shape(a) if shape is None else as_shape(shape)
-    kind = np.result_type(a) if dtype is None else as_dtype("full_like", dtype)
+    if dtype is None:
+        dtype = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
+    kind = as_dtype("full_like", dtype)
     filled = broadcast_to(fill_value, lengths)
     if isinstance(filled, Handle):
         memory = memory_of(a) if isinstance(a, Handle) else np.asarray(a)

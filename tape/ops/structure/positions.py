@@ -23,6 +23,7 @@ from tape.errors import OptionError, OutOfBoundsError, ShapeError
 from tape.inspect.costs import declare_cost, passes
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.indexing import getitem
+from tape.ops.structure.shape import as_shape
 
 __all__ = ["argwhere", "flatnonzero", "ix_", "nonzero", "ravel_multi_index", "unravel_index"]
 
@@ -256,7 +257,7 @@ def ravel_multi_index(
     array([2, 3])
     """
     mode = mode if isinstance(mode, str) else tuple(mode)
-    return _ravel_multi_index(*multi_index, dims=tuple(dims), mode=mode, order=_order(order))
+    return _ravel_multi_index(*multi_index, dims=as_shape(dims), mode=mode, order=_order(order))
 
 
 @implements(np.unravel_index)

@@ -16,7 +16,7 @@ from tape.core.linear import broadcast_to
 from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.errors import ShapeError, UnsupportedError
+from tape.errors import ShapeError, UnsupportedError, describe
 from tape.ops.elementwise.arithmetic import negative
 from tape.ops.elementwise.selection import equal
 from tape.ops.reduction.reductions import max as _max
@@ -72,6 +72,8 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     """
     x = as_operand(x)
     values = [] if v is None else [strong(v)]
+    if not isinstance(ufunc, np.ufunc):
+        raise UnsupportedError(f"ufunc_at: {describe(ufunc)} is no ufunc, as np.add is")
     name = f"{ufunc.__name__}.at"
     if (ufunc.nin, ufunc.nout) != (1 + len(values), 1) or ufunc.signature is not None:
         raise UnsupportedError(
