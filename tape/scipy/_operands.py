@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import wraps
+from operator import index
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -87,6 +87,14 @@ def trailing(x: Array, count: int) -> Array:
     return ops.reshape(x, (*x.shape, *(1,) * count)) if count else x
 
 
+def whole(value: Any, what: str) -> int:
+    """Return a whole number as an int; raise for anything else, ``what`` says of what."""
+    try:
+        return index(value)
+    except TypeError:
+        raise errors.OptionError(f"{what} is {errors.describe(value)}. It must be an int") from None
+
+
 def axis_at(x: Array, axis: int, what: str) -> int:
     """Return an axis, counted from the first one.
 
@@ -96,7 +104,7 @@ def axis_at(x: Array, axis: int, what: str) -> int:
         If there is no such axis.
     """
     try:
-        number = operator.index(axis)
+        number = index(axis)
     except TypeError:  # no whole number
         number = x.ndim
     if not -x.ndim <= number < x.ndim:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OptionError, ShapeError
+from tape.scipy._operands import whole
 from tape.scipy.linalg._arrays import as_array
 
 __all__ = [
@@ -207,6 +208,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """
     a = as_vector("convolution_matrix", a)
     m = a.shape[-1]
+    n = whole(n, "convolution_matrix: n")
     if n <= 0:
         raise OptionError(f"convolution_matrix: n={n!r}. It must be positive")
     if mode not in ("full", "valid", "same"):
@@ -247,7 +249,7 @@ def diagsvd(s: Any, M: int, N: int) -> Any:
            [0., 2., 0.]])
     """
     s = as_vector("diagsvd", s)
-    k = s.shape[-1]
+    k, M, N = s.shape[-1], whole(M, "diagsvd: M"), whole(N, "diagsvd: N")
     if k != min(M, N):
         raise ShapeError(f"diagsvd: {k} values for a matrix of shape {[M, N]}. Give {min(M, N)}")
     is_diagonal = np.eye(M, N, dtype=bool)

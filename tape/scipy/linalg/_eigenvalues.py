@@ -7,6 +7,8 @@ from typing import Any
 from tape.errors import OptionError, UnsupportedError
 from tape.ops import linalg as ops
 from tape.ops.linalg.packing import dagger
+from tape.ops.linalg.triangular import pair
+from tape.scipy._operands import whole
 from tape.scipy.linalg._arrays import mirrored, square
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh"]
@@ -80,7 +82,13 @@ def eigh(
     else:
         w, v = _generalised(mirrored(a, lower), square("eigh", b), lower, eigvals_only, type)
     if subset_by_index is not None:
-        first, last = subset_by_index
+        first, last = pair("eigh", "subset_by_index", subset_by_index)
+        first, last = (whole(k, "eigh: an end of subset_by_index") for k in (first, last))
+        if not 0 <= first <= last < a.shape[-1]:
+            raise OptionError(
+                f"eigh: subset_by_index={subset_by_index!r}. It must be within 0 and {a.shape[-1] - 1}, the "
+                "smaller end first"
+            )
         w = w[..., first : last + 1]
         v = None if v is None else v[..., :, first : last + 1]
     return w if eigvals_only else (w, v)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import linalg as original
 
-from tape.errors import OptionError, ShapeError
+from tape.errors import OptionError, ShapeError, describe
 from tape.ops import linalg as ops
 from tape.ops.linalg.ldl import ldl as _ldl
 from tape.ops.linalg.lu import order_of, packed_lu, pivots
 from tape.ops.linalg.packing import dagger, transposed, triangle
 from tape.ops.linalg.polar import unitary_factor
+from tape.ops.linalg.triangular import pair
 from tape.scipy.linalg._arrays import matrix, mirrored, operand, read_triangle, square
 
 __all__ = [
@@ -195,10 +196,16 @@ def lu_solve(
     """
     if trans not in (0, 1, 2):
         raise OptionError(f"lu_solve: trans={trans!r}. It must be 0, 1 or 2")
-    packed, piv = square("lu_solve", lu_and_piv[0]), lu_and_piv[1]
-    b = operand(b)
+    packed, piv = pair("lu_solve", "lu_and_piv", lu_and_piv)
+    packed, b = square("lu_solve", packed), operand(b)
+    rows = packed.shape[-2]
+    if not np.ndim(b) or b.shape[-2 if np.ndim(b) > 1 else -1] != rows:
+        raise ShapeError(f"lu_solve: b has shape {list(np.shape(b))}, and the matrix {rows} rows")
     columns = b[:, None] if np.ndim(b) == 1 else b
-    order = order_of(piv if hasattr(piv, "shape") else np.asarray(piv), rows=packed.shape[-2])
+    piv = piv if hasattr(piv, "shape") else np.asarray(piv)
+    if np.shape(piv) != packed.shape[:-1] or piv.dtype.kind not in "iu":
+        raise ShapeError(f"lu_solve: piv is {describe(piv)}. It must hold an int for each of {rows} rows")
+    order = order_of(piv, rows=rows)
     stack = np.broadcast_shapes(packed.shape[:-2], columns.shape[:-2])
     columns = np.broadcast_to(columns, (*stack, *columns.shape[-2:]))
     order = np.broadcast_to(order, (*stack, order.shape[-1]))

@@ -12,7 +12,7 @@ from tape.errors import OptionError, ShapeError, UnsupportedError
 from tape.ops import linalg as ops
 from tape.ops.linalg.decompositions import qr_as_found
 from tape.ops.linalg.packing import dagger
-from tape.scipy._operands import is_recorded
+from tape.scipy._operands import is_recorded, whole
 from tape.scipy.linalg._arrays import matrix, operand, or_scipy
 
 __all__ = ["qr_delete", "qr_insert", "qr_multiply", "qr_update", "rq"]
@@ -185,6 +185,7 @@ def _of_changed(changed: Any, found: Any, is_basis: bool) -> tuple[Any, Any]:
 
 
 def _place(name: str, k: int, size: int, last: int) -> int:
+    k = whole(k, f"{name}: k")
     if not -size <= k <= last:
         raise OptionError(f"{name}: k={k} is not within {-size} and {last}")
     return k + size if k < 0 else k

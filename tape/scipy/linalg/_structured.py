@@ -11,6 +11,8 @@ from tape.errors import DTypeError, OptionError, ShapeError, SingularMatrixError
 from tape.ops import linalg as ops
 from tape.ops.linalg.banded import cholesky_of_bands, solve_bands, turned_bands
 from tape.ops.linalg.packing import stacked
+from tape.ops.linalg.triangular import pair
+from tape.scipy._operands import whole
 from tape.scipy.linalg._arrays import matrix, number, operand
 from tape.scipy.linalg._building import toeplitz
 
@@ -66,7 +68,9 @@ def solve_banded(
     >>> tape.scipy.linalg.solve_banded((0, 1), ab, np.array([3.0, 4.0]))
     array([1., 1.])
     """
-    below, above = l_and_u
+    below, above = (
+        whole(k, "solve_banded: a part of l_and_u") for k in pair("solve_banded", "l_and_u", l_and_u)
+    )
     ab, b = matrix("solve_banded", ab), operand(b)
     if (
         ab.shape[-2] != below + above + 1
@@ -78,7 +82,7 @@ def solve_banded(
             f"{below} diagonals below and {above} above. Give {below + above + 1} rows, and as many columns "
             "as b has rows"
         )
-    attrs = {"below": int(below), "above": int(above)}
+    attrs = {"below": below, "above": above}
     return solve_bands(ab, b, **attrs) if np.ndim(b) > 1 else solve_bands(ab, b[:, None], **attrs)[..., 0]
 
 
@@ -212,7 +216,8 @@ def cho_solve_banded(
     >>> tape.scipy.linalg.cho_solve_banded((factor, True), np.array([4.0, 6.0]))
     array([0.5, 1. ])
     """
-    factor, lower = matrix("cho_solve_banded", cb_and_lower[0]), cb_and_lower[1]
+    factor, lower = pair("cho_solve_banded", "cb_and_lower", cb_and_lower)
+    factor = matrix("cho_solve_banded", factor)
     below, above = _sides(factor, lower)
     other = np.conj(turned_bands(factor, below, above))
     half_way = ((below, above), factor) if lower else ((above, below), other)

@@ -52,6 +52,11 @@ def is_batched(x: Any) -> bool:
     return isinstance(x, Handle) and batch_below(x) is not None
 
 
+def is_whole(number: Any) -> bool:
+    """Return whether something is a number without a fraction."""
+    return np.ndim(number) == 0 and not isinstance(number, (str, type(None))) and number == number // 1
+
+
 def image(x: Any, what: str) -> Array:
     """Return an image as an array or Var of floats with an axis at least."""
     x = operand(x)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.scipy._operands import Array, axis_at, operand
-from tape.scipy.ndimage._arguments import chosen_axes, for_each, image, is_batched, of_floats
+from tape.scipy.ndimage._arguments import chosen_axes, for_each, image, is_batched, is_whole, of_floats
 from tape.scipy.ndimage._filters import along
 from tape.transforms.stop import stop_gradient
 
@@ -17,9 +17,9 @@ __all__ = ["gaussian_filter", "gaussian_filter1d", "gaussian_gradient_magnitude"
 
 def _gaussian(sigma: Any, order: int, truncate: float, radius: Any, what: str) -> Array:
     """Return the weights of a Gaussian, or of its derivative; they are differentiable by sigma."""
-    if operand(sigma).dtype.kind == "c":
-        raise errors.DTypeError(f"ndimage.{what}: sigma is {errors.describe(sigma)}. It must be real")
-    if order != int(order) or order < 0:
+    if operand(sigma).dtype.kind == "c" or np.ndim(sigma):
+        raise errors.DTypeError(f"ndimage.{what}: sigma is {errors.describe(sigma)}. Give a real number")
+    if not is_whole(order) or order < 0:
         raise errors.OptionError(f"ndimage.{what}: the order is {order!r}. It must be an int, 0 or more")
     if radius is None and is_batched(sigma):
         raise errors.UnsupportedError(
@@ -28,7 +28,7 @@ def _gaussian(sigma: Any, order: int, truncate: float, radius: Any, what: str) -
         )
     if radius is None:
         radius = int(ops.astype(ops.floor(truncate * stop_gradient(sigma) + 0.5), np.int64))
-    if radius != int(radius) or radius < 0:
+    if not is_whole(radius) or radius < 0:
         raise errors.OptionError(f"ndimage.{what}: the radius is {radius!r}. It must be an int, 0 or more")
     x = np.arange(-radius, radius + 1)
     variance = sigma * sigma

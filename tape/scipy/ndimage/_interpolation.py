@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.scipy._operands import Array, double, operand, real_double
+from tape.scipy._operands import Array, double, operand, real_double, require
 from tape.scipy.ndimage._arguments import checked_mode, for_each, image, of_floats
 from tape.scipy.ndimage._splines import checked_order, filtered_by
 
@@ -301,6 +301,8 @@ def zoom(
     sizes = [
         int(ops.round(n * ops.astype(factor, np.float64))) for n, factor in zip(x.shape, factors, strict=True)
     ]
+    if any(size < 0 for size in sizes):
+        raise errors.OptionError(f"ndimage.zoom: zoom is {zoom!r}. It must not be negative")
     if all(factor == 1 for factor in factors) and prefilter:
         return ops.copy(x)
     grid = []
@@ -357,6 +359,10 @@ def affine_transform(
     d = x.ndim
     shape = x.shape if output_shape is None else tuple(output_shape)
     if matrix.ndim == 2 and matrix.shape in ((d, d + 1), (d + 1, d + 1)):
+        require(
+            ops.all(matrix[d:] == np.eye(d + 1)[d : matrix.shape[0]]),
+            f"ndimage.affine_transform: the last row of homogeneous coordinates must be {[0] * d + [1]}",
+        )
         offset, matrix = matrix[:d, d], matrix[:d, :d]
     if matrix.shape not in ((d,), (d, d)) or len(shape) != d:
         raise errors.ShapeError(

@@ -12,7 +12,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.inspect.costs import declare_cost
 from tape.scipy._operands import Array, axis_at, double, real_double
-from tape.scipy.ndimage._arguments import checked_mode
+from tape.scipy.ndimage._arguments import checked_mode, is_whole
 
 __all__ = ["spline_filter", "spline_filter1d"]
 
@@ -74,7 +74,7 @@ def filtered_by(x: Array, order: int, mode: str) -> Array:
 
 
 def checked_order(order: Any, what: str, least: int = 0) -> int:
-    if order != int(order) or not least <= order <= 5:
+    if not is_whole(order) or not least <= order <= 5:
         raise errors.OptionError(f"ndimage.{what}: the order is {order!r}. It must be {least}, ..., 5")
     return int(order)
 

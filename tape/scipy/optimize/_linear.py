@@ -186,6 +186,7 @@ def lsq_linear(
     options = (tol, lsmr_tol, max_iter, lsmr_maxiter)
     refuse_vars("lsq_linear", options)
     A, b, bounds = _matrix(A), operand(b), as_tree(bounds)
+    _check_rank("lsq_linear", A)
     _refuse_complex("lsq_linear", A, b)
     if isinstance(bounds, Sides):
         bounds = (bounds.low, bounds.high)
@@ -253,6 +254,7 @@ def nnls(A: Any, b: Any, *, maxiter: int | None = None, **options: Any) -> tuple
     from scipy import optimize
 
     A, b = _matrix(A), operand(b)
+    _check_rank("nnls", A)
     _refuse_complex("nnls", A, b)
 
     def run(A: Any, b: Any) -> Reached:
@@ -282,6 +284,11 @@ def _least_squares(what: str, run: Any, sides: Any, given: tuple[Any, ...]) -> M
 def _matrix(x: Any) -> Any:
     """Return an argument as an array, a Var, or the sparse array or operator that it is."""
     return x if hasattr(x, "toarray") or hasattr(x, "rmatvec") else operand(x)
+
+
+def _check_rank(what: str, A: Any) -> None:
+    if len(A.shape) != 2:
+        raise errors.ShapeError(f"{what}: A is {errors.describe(A)}. It must be a matrix")
 
 
 def _refuse_complex(what: str, *arguments: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.ops.structure.indexing import part_along
-from tape.scipy._operands import Array, axis_at, inexact
+from tape.scipy._operands import Array, axis_at, inexact, whole
 from tape.scipy.ndimage._filters import convolve1d
 
 __all__ = ["detrend", "hilbert", "savgol_filter"]
@@ -142,7 +142,7 @@ def detrend(
     if type not in ("linear", "l"):
         raise errors.OptionError(f"detrend: type is {type!r}. It must be 'linear' or 'constant'")
     count = x.shape[axis]
-    breaks = sorted({0, count, *(int(k) for k in np.atleast_1d(bp))})
+    breaks = sorted({0, count, *(whole(k, "detrend: a breakpoint") for k in np.atleast_1d(bp))})
     if breaks[0] < 0 or breaks[-1] > count:
         raise errors.OptionError(f"detrend: breakpoints {bp!r} must be within the {count} samples")
     parts = []

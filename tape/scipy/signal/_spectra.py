@@ -20,6 +20,8 @@ class _Segments:
     def __init__(self, count: int, window: Any, nperseg: Any, noverlap: Any, nfft: Any, what: str) -> None:
         from scipy import signal
 
+        if not count:
+            raise errors.ShapeError(f"{what}: the signal has no samples. Give at least one")
         if isinstance(window, (str, tuple)):
             nperseg = min(256 if nperseg is None else int(nperseg), count)
             window = signal.get_window(window, nperseg)

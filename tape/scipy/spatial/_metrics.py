@@ -131,6 +131,8 @@ def jensenshannon(u: Array, v: Array, base: Any = None) -> Array:
     p, q = (x / ops.sum(x, axis=-1, keepdims=True) for x in (u, v))
     m = (p + q) / 2.0
     total = ops.sum(rel_entr(p, m), axis=-1) + ops.sum(rel_entr(q, m), axis=-1)
+    if base is not None and not isinstance(base, Handle) and not base > 0:
+        raise errors.OptionError(f"jensenshannon: base={base!r}. It must be a positive number")
     if base is not None:
         total = total / (ops.log(base) if isinstance(base, Handle) else log(base))
     return _root(total / 2.0)

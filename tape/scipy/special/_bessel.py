@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.numpy._conversion import array
 from tape.ops import special
@@ -39,7 +40,7 @@ def _derived(name: str, f: Callable[..., Any], phase: int, v: Any, z: Any, n: An
         raise OptionError(
             f"{name}: the order of the derivative is {n!r}. It must be a whole number from 0 on"
         )
-    z = array(z)
+    v, z = as_operand(v), array(z)
     total: Any = 0.0
     for k in range(order + 1):
         total = total + phase**k * comb(order, k) * f(v - order + 2 * k, z)
@@ -83,7 +84,7 @@ def h2vp(v: Any, z: Any, n: int = 1) -> Any:
 
 
 def _spherical(f: Callable[..., Any], n: Any, z: Any, derivative: bool, below: int, above: int) -> Any:
-    z = array(z)
+    n, z = as_operand(n), array(z)
     if not derivative:
         return f(n, z)
     higher = above * (n + 1) * f(n + 1, z)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special as scipy_special
 
-from tape.core.operands import composed
+from tape.core.operands import as_operand, composed
 from tape.errors import OptionError
 from tape.numpy._conversion import array
 from tape.ops import special
@@ -240,7 +240,7 @@ def diric(x: Any, n: Any) -> Any:
     cosine = np.cos(array(x) / 2)
     if isinstance(n, int) and n > 0:
         return special.eval_chebyu(n - 1, cosine) / n
-    n = np.asarray(n)
+    n = np.asarray(as_operand(n))
     is_size = (n == np.floor(n)) & (n > 0)
     size = np.where(is_size, n, 1)
     return np.where(is_size, special.eval_chebyu(size - 1.0, cosine) / size, np.nan)

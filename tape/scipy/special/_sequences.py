@@ -35,7 +35,9 @@ def _pair(name: str, second: Callable[..., Any]) -> Function:
             import scipy.special
 
             given = np.asarray(z, np.result_type(z, np.float64))[()]  # some take nothing but numbers
-            return narrowed(getattr(scipy.special, name)(*settings.values(), given)[k], (z,))
+            is_endless = name == "lmbda" and np.isnan(given)  # at NaN SciPy's function ends the process
+            found = getattr(scipy.special, name)(*settings.values(), 1.0 if is_endless else given)[k]
+            return narrowed(found * np.nan if is_endless else found, (z,))
 
         return forward
 
@@ -62,7 +64,7 @@ def _count(name: str, n: Any, *, is_whole: bool = True) -> Any:
     refuse_derivative(n, f"{name} by its order", "Pass a number there")
     try:
         count = index(n) if is_whole else float(n)
-    except TypeError:
+    except (TypeError, ValueError):
         count = -1
     if not count >= 0:
         raise OptionError(

@@ -366,6 +366,8 @@ def as_operand(name: str, x: Any) -> Array:
     x = lifted(x)
     x = array(x) if isinstance(x, (list, tuple)) else float(x) if type(x) is bool else x
     kind = getattr(getattr(x, "dtype", None), "kind", "f")
+    if x is None or isinstance(x, str) or kind not in "iubfc":
+        raise errors.DTypeError(f"{name} is a distribution of numbers, and was given {errors.describe(x)}")
     if kind in "iub":  # whose differences would wrap around
         return x.astype(np.float64)
     if type(x) is complex or kind == "c":

@@ -75,7 +75,8 @@ class MultivariateT(Multivariate):
 
         ``shape`` is a matrix, its diagonal or one number for all of that.
         """
-        if not isinstance(df, Handle) and df == np.inf:
+        df = _checked_df(self.name, df, 0)
+        if not isinstance(df, Handle) and np.ndim(df) == 0 and df == np.inf:
             return MultivariateNormal(self.name).logpdf(x, loc, shape)
         x, loc, shape = _vectors(self.name, x, loc, shape)
         distance, log_det, size = _distances(x - loc, shape, False)
@@ -93,7 +94,8 @@ class MultivariateT(Multivariate):
 
     def entropy(self, loc: Array = None, shape: Array = 1, df: Array = 1) -> Array:
         """Return the differential entropy in nats."""
-        if not isinstance(df, Handle) and df == np.inf:
+        df = _checked_df(self.name, df, 0)
+        if not isinstance(df, Handle) and np.ndim(df) == 0 and df == np.inf:
             return MultivariateNormal(self.name).entropy(loc, shape)
         x, _, shape = _vectors(self.name, 0 if loc is None else loc, loc, shape)
         _, log_det, size = _distances(0.0 * x, shape, False)
@@ -230,7 +232,7 @@ class Wishart(Multivariate):
         """Return the logarithm of the density at matrices x, ``(p, p)`` or ``(p, p, n)``."""
         scale = _matrix(self.name, scale, 1)
         size = scale.shape[0]
-        x = as_operand(self.name, x)
+        x, df = as_operand(self.name, x), _checked_df(self.name, df, size - 1)
         x = x * np.eye(size) if np.ndim(x) == 0 else x
         x = x[None, None, :] if np.ndim(x) == 1 else x
         matrices = np.moveaxis(x, 2, 0) if np.ndim(x) == 3 else x
@@ -308,6 +310,14 @@ def _vectors(name: str, x: Array, mean: Array, cov: Array) -> tuple[Array, Array
     if size == 1 and np.ndim(x) == 1 and np.shape(x) != (1,):
         x = x[:, None]
     return x, mean, cov
+
+
+def _checked_df(name: str, df: Array, least: int) -> Array:
+    """Return the degrees of freedom, of which a number must be more than ``least``."""
+    df = as_operand(name, df)
+    if not isinstance(df, Handle) and np.ndim(df) == 0 and df <= least:
+        raise errors.OptionError(f"{name}: df={df}. It must be more than {least}")
+    return df
 
 
 def _matrix(name: str, cov: Array, size: int) -> Array:
