@@ -264,7 +264,7 @@ X = np.ones((2, 6, 3))
         (lambda: nn.layer_norm(X + 1j, 3), errors.DTypeError, "complex"),
         (lambda: nn.rms_norm(np.ones(3, int), 3), errors.DTypeError, "int64.*must be floats"),
         (lambda: nn.group_norm(X, 4), errors.OptionError, "6 channels.*4 groups"),
-        (lambda: nn.group_norm(X, 0), errors.OptionError, "0 groups"),
+        (lambda: nn.group_norm(X, 0), errors.OptionError, "num_groups=0"),
         (lambda: nn.group_norm(np.ones(3), 1), errors.ShapeError, "2 axes"),
         (lambda: nn.instance_norm(np.ones((2, 3))), errors.ShapeError, "3 axes"),
         (lambda: nn.batch_norm(X), errors.OptionError, "running_mean"),

@@ -110,7 +110,7 @@ def load_state_dict(model: Any, arrays: Mapping[str, Any], state: Any = None) ->
         try:
             array = _like(name, arrays[name], leaves[k])
         except ShapeError as error:
-            wrong.append(str(error.args[0]).split(" [at ")[0])
+            wrong.append(str(error.args[0]).split(" [at ")[0].split(" (in ")[0])
             continue
         first, shared = by_identity.setdefault(id(leaves[k]), (name, array))
         if isinstance(leaves[k], np.ndarray) and shared is not array:

@@ -385,10 +385,11 @@ def apply(x: Any, f: Callable[..., Any], df: Any, name: str | None = None) -> An
     >>> z
     Var([0. 2.], name='double', id=2)
     """
-    slopes = df if isinstance(df, tuple) else (df,)
-    for function in (f, *(each for each in slopes if each is not None or slopes is not df)):
-        if not callable(function):
-            raise OptionError(f"apply: {function!r} is no function")
+    if not callable(f):
+        raise OptionError(f"apply: f is {f!r}, which is no function")
+    slopes = [each for each in df if each is not None] if isinstance(df, tuple) else [df]
+    if not all(map(callable, slopes)):
+        raise OptionError(f"apply: df is {df!r}. It must be a function, or a tuple of functions and None")
     if not isinstance(x, tuple):
         out = _apply_op(x, f=f, df=df)
     elif not isinstance(df, tuple) or len(df) != len(x) or not x:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,14 @@ declare_cost(free, transpose_op, _swapaxes)
 
 @implements(np.transpose)
 @specialised()
-def transpose(a: Any, axes: Sequence[int] | int | None = None) -> Any:
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """Permute the axes.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
-    axes : sequence of int, or int, optional
+    axes : sequence of int, optional
         A permutation of the axes; by default they are reversed.
 
     Returns
@@ -111,9 +111,10 @@ def transpose(a: Any, axes: Sequence[int] | int | None = None) -> Any:
     >>> tape.ops.transpose(np.ones((2, 3))).shape
     (3, 2)
     """
-    if axes is None:
-        return transpose_op(a, axes=None)
-    return transpose_op(a, axes=tuple(axes) if isinstance(axes, Iterable) else (axes,))
+    given: Any = axes  # NumPy takes a number, too
+    if given is not None:
+        given = tuple(given) if np.iterable(given) else (given,)
+    return transpose_op(a, axes=given)
 
 
 permute_dims = transpose

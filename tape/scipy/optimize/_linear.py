@@ -287,7 +287,7 @@ def _matrix(x: Any) -> Any:
 
 
 def _check_rank(what: str, A: Any) -> None:
-    if len(A.shape) != 2:
+    if not A.shape:
         raise errors.ShapeError(f"{what}: A is {errors.describe(A)}. It must be a matrix")
 
 
