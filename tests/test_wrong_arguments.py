@@ -83,7 +83,7 @@ CRASHES = {
     ("scipy.spatial.distance.squareform", "objects"): "it copies them without counting them",
 }
 """Wrong arguments that end the process in SciPy, and are not given to it."""
-WRITES_FILES = {f"np.{name}" for name in ("save", "savez", "savez_compressed", "savetxt")}
+WRITES_FILES = {"save", "savez", "savez_compressed", "savetxt"}
 ELSEWHERE = {
     **dict.fromkeys(
         ["tape.ops.apply_along_axis", "tape.ops.piecewise", "tape.scipy.integrate.fixed_quad",
@@ -200,7 +200,11 @@ def texts():
         elif name.startswith("scipy.special."):
             found[f"tape.{name}"] = f"tape.{text}"
     found |= {text.partition("(")[0]: text for text in MORE}
-    return {name: text for name, text in found.items() if exists(name) and name not in WRITES_FILES}
+    return {
+        name: text
+        for name, text in found.items()
+        if exists(name) and name.rpartition(".")[2] not in WRITES_FILES
+    }
 
 
 @cache
