@@ -207,12 +207,13 @@ class Search:
             self._owners.append(value)
             self._waiting.append(type(value))
         else:
+            own = _own(value)
             if _is_ours(type(value)):  # a transform holds the user's functions
                 self._waiting += [part for part in _attributes_of(value) if callable(part)]
-            else:
-                self._waiting += [part for part in _attributes_of(value) if isinstance(part, _FUNCTIONS)]
-            self._waiting.append((_own(value) or {}).get("__wrapped__"))  # of functools.lru_cache, say
-            if type(_own(value)) is dict or _slots(type(value)):  # code of the user may read some of it
+            elif type(own) is dict:  # and so may objects of other libraries
+                self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
+            self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
+            if type(own) is dict or _slots(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
 
     def _visit_function(self, function: types.FunctionType) -> None:
