@@ -112,7 +112,8 @@ class ForwardSweeps(Listed):
         value : array_like
             Held by reference, of a dtype of the same kind. Another shape is fine if the recorded
             operations accept it; what the Python code made of the old one (slices, axes counted from
-            the front, branches) stays.
+            the front, branches) stays, and so do positions and counts that functions such as ``np.cov``,
+            ``np.repeat``, ``np.pad``, ``np.delete`` and ``np.split`` took from its lengths.
 
         Raises
         ------
