@@ -210,8 +210,6 @@ class Search:
             own = _own(value)
             if _is_ours(type(value)):  # a transform holds the user's functions
                 self._waiting += [part for part in _attributes_of(value) if callable(part)]
-            elif type(own) is dict:  # and so may objects of other libraries
-                self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
             self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
             if type(own) is dict or _slots(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
@@ -401,7 +399,6 @@ def _is_iterator(value: Any) -> bool:
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
 _EMPTY: Any = object()
-_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _COLLECTIONS = (tuple, list, dict, set, deque, array, bytearray, memoryview, types.MappingProxyType)
