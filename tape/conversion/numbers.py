@@ -178,7 +178,7 @@ def check_array(var: Any) -> None:
     InPlaceError
         If it is written to a plain array.
     """
-    refuse_tried(var)
+    refuse_tried()
     if var.node.value.dtype.kind in _INTEGERS:
         return
     if has_derivative(var):
@@ -198,6 +198,13 @@ def check_array(var: Any) -> None:
         trace.take("a conversion to an array", False)
 
 
+class _InList(errors.ConversionError):
+    """What a function that is called by `tried` raises, for each list of Vars: without a place."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "a Var is in a list. Use tape.numpy.array, or np.stack")
+
+
 def tried(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a function, and raise if it converts a Var to a plain array; for callers that then join Vars.
 
@@ -209,12 +216,12 @@ def tried(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def refuse_tried(var: Any) -> None:
+def refuse_tried() -> None:
     """Raise if a function that is called by `tried` converts a Var to a plain array."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and errors.is_foreign(frame.f_code.co_filename):
         if frame.f_code is tried.__code__:
-            raise errors.ConversionError(f"{var!r} is in a list. Use tape.numpy.array, or np.stack")
+            raise _InList
         frame = frame.f_back
 
 

@@ -213,7 +213,7 @@ class Traced(Var, metaclass=_Opaque):
         inside = resolve(self)
         if inside is not self:
             return np.array(inside, dtype, copy=copy)
-        refuse_tried(self)
+        refuse_tried()
         if self.dtype.kind in "biu":
             return content(self).astype(self.dtype if dtype is None else dtype)
         caller = Caller()
