@@ -152,8 +152,16 @@ def _is_written(other: Any, leaf: Any) -> bool:
     if isinstance(other, Handle):
         return isinstance(leaf, Handle) and other.node is not leaf.node
     if isinstance(other, np.ndarray) and isinstance(leaf, np.ndarray) and other is not leaf:
-        return other.shape != leaf.shape or other.tobytes() != np.asarray(leaf, other.dtype).tobytes()
+        return not _are_same(other, np.asarray(leaf, other.dtype))
     return False
+
+
+def _are_same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Return whether arrays of one dtype hold the same bits."""
+    if a.flags.c_contiguous and b.flags.c_contiguous and a.shape == b.shape and a.itemsize in (1, 2, 4, 8):
+        bits = np.dtype(f"u{a.itemsize}")
+        return bool(np.array_equal(a.reshape(-1).view(bits), b.reshape(-1).view(bits)))
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def _pairs(one: Any, copied: Any) -> Iterator[tuple[Any, Any]]:
