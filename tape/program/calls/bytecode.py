@@ -57,6 +57,8 @@ _BY_STRINGS = frozenset(
     {"getattr", "hasattr", "attrgetter", "methodcaller", "vars", "__dict__", "__getattribute__"}
 )
 """What reads attributes whose names are strings."""
+_BY_NAME = {"getattr": 1, "attrgetter": 0}
+"""Functions that read an attribute by its name, and which argument that is."""
 _OF_ALL = frozenset({"vars", "__dict__", "dir", "fields", "asdict", "astuple"})
 """What reads attributes without any name."""
 _MODULES = frozenset({"import_module", "__import__", "modules"})
@@ -379,9 +381,9 @@ class _Reader:
         for k in range(len(self._instructions)):
             if self._expressions.is_call(k):
                 function, _, arguments = self._expressions.call(k)
-                for place, start, end in arguments if function == "getattr" else ():
+                for place, start, end in arguments if function in _BY_NAME else ():
                     is_text = end - start == 1 and self._instructions[start].opname == "LOAD_CONST"
-                    if place == 1 and not is_text:
+                    if place == _BY_NAME[function] and not is_text:
                         return True
         return False
 

@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import types
 from array import array
-from collections import ChainMap, UserDict, UserList, deque
+from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -60,7 +60,7 @@ class Search:
         self.generators: list[Any] = []  # of random numbers
         self.watched: list[Binding] = []  # what programs do not depend on, but runs may change
         self._operations: list[Op] = []
-        self._is_in_operations = False
+        self._is_in_operations = self._reads_environment = False
         self.catches = self.matches = False
         self._home = _package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
@@ -83,7 +83,7 @@ class Search:
             self._visit(np.random.mtrand._rand)
         if "python" in self._draws:
             self._visit(random.seed.__self__)  # type: ignore[attr-defined]
-        if not self._read.isdisjoint(("environ", "getenv")):
+        if self._reads_environment or not self._read.isdisjoint(("environ", "getenv")):
             strings = getattr(os.environ, "_data", os.environ)  # not to decode each of them
             self.found.append(Binding("items", strings, None, (*strings.items(),)))
         for binding in self.found:
@@ -108,16 +108,28 @@ class Search:
                     if name not in own and getattr_static(owner, name, _EMPTY) is _EMPTY:
                         bindings = self.found if name in self._optional else self.watched
                         bindings.append(Binding("presence", own, name, False))
+            self._note_absent(owner)
+
+    def _note_absent(self, owner: Any) -> None:
+        """Note the attributes that code may do without and neither an object nor its class have."""
+        kind = owner if isinstance(owner, type) else type(owner)
+        bases, slots = self._users_bases(kind), _slots(kind)
+        for name in sorted(self._optional):
+            if name in slots and not hasattr(owner, name):
+                self.found.append(Binding("has", owner, name, False))
+            elif getattr_static(owner, name, _EMPTY) is _EMPTY:
+                self.found += [Binding("presence", vars(base), name, False) for base in bases]
 
     def _visit_all(self) -> None:
         while self._waiting or self._look_up_attributes():
             self._visit(self._waiting.pop())
 
     def _bind(self, kind: str, owner: Any, key: Any, value: Any) -> None:
-        """Record a name, and search the object that it is bound to, unless that is a module."""
-        if not isinstance(value, types.ModuleType):
-            self.found.append(Binding(kind, owner, key, value))
+        """Record a name, and search the object that it is bound to."""
+        self.found.append(Binding(kind, owner, key, value))
         self._note_draws(value)
+        if value is os.environ or value is os.getenv:
+            self._reads_environment = True
         if _is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         if kind in ("item", "context") or not isinstance(value, (list, dict, deque)):
@@ -129,14 +141,20 @@ class Search:
         """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
         if value is np:
             self._draws.add("np")
-        elif value is np.random or (value is not None and value is sys.modules.get("scipy.stats")):
+        elif value is np.random or _is_of_stats(value):
             self._draws.add("numpy")
         elif value is random:
             self._draws.add("python")
 
     def _visit(self, value: Any) -> None:
         is_array = isinstance(value, np.ndarray) and value.dtype != object
+        is_plain = type(value) in _PLAIN or type(value) is np.ndarray
+        if id(value) not in self._kept and not is_plain and self._is_users(type(value)):
+            self._owners.append(value)  # also where it derives from a collection, or a number
+            self._waiting.append(type(value))
         if id(value) in self._kept or value is None or is_array or isinstance(value, VALUES):
+            if not is_plain:
+                self._kept[id(value)] = value
             return
         if isinstance(value, Op) and not self._is_in_operations:
             self._operations.append(value)
@@ -175,6 +193,14 @@ class Search:
             self._waiting.append(value.__func__)
         elif isinstance(value, ContextVar):
             self._bind("context", value, None, value.get(None))
+            with suppress(LookupError):
+                self._waiting.append(value.get())  # or its default
+        elif isinstance(value, functools.cached_property):
+            self._waiting.append(value.func)
+        elif isinstance(value, functools.singledispatchmethod):
+            self._waiting.append(value.dispatcher)
+        elif isinstance(value, types.GenericAlias) or type(value).__module__ == "typing":
+            self._waiting.append(getattr(value, "__origin__", None))
         elif isinstance(value, property):
             self._waiting += [value.fget, value.fset]
         elif isinstance(value, (UserDict, UserList)):
@@ -193,8 +219,8 @@ class Search:
             self._visit_items(value.mapping)
         elif isinstance(value, _COLLECTIONS):
             self._visit_items(value)
-            if self._is_users(type(value)):
-                self._owners.append(value)
+            if isinstance(value, defaultdict):
+                self._waiting.append(value.default_factory)
         elif isinstance(value, types.ModuleType):
             if self._is_users_module(value):
                 self._owners.append(value)
@@ -203,10 +229,7 @@ class Search:
                 self._owners.append(value)
                 if self.matches:
                     self._attributes |= {*getattr(value, "__match_args__", ())}
-        elif self._is_users(type(value)):
-            self._owners.append(value)
-            self._waiting.append(type(value))
-        else:
+        elif not self._is_users(type(value)):
             own = _own(value)
             if _is_ours(type(value)):  # a transform holds the user's functions
                 self._waiting += [part for part in _attributes_of(value) if callable(part)]
@@ -259,6 +282,8 @@ class Search:
         for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
             if value is not _EMPTY:
                 self._bind("cell", cell, name, value)
+            else:
+                self.found.append(Binding("empty", cell, _is_empty, True))
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
@@ -297,10 +322,12 @@ class Search:
             self.fixed += [Binding("item", items, k, value) for k, value in enumerate(items[:_MOST_ITEMS])]
             return
         is_short, is_mapping = len(items) <= _MOST_ITEMS, isinstance(items, Mapping)
-        has_keys = is_short and (is_mapping or isinstance(items, set))
+        has_keys = is_short and (is_mapping or isinstance(items, (set, frozenset)))
         kind, value = ("keys", (*items,)) if has_keys else ("length", len(items))
         self.found.append(Binding(kind, items, None, value))
-        if is_short and not isinstance(items, set):
+        if has_keys:
+            self._waiting += [key for key in items if not isinstance(key, VALUES)]
+        if is_short and not isinstance(items, (set, frozenset)):
             for key, value in items.items() if is_mapping else enumerate(items):
                 self._bind("item", items, key, value)
 
@@ -323,6 +350,8 @@ class Search:
             return self._attributes & vars(owner).keys()
         if isinstance(owner, type):
             held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
+            if self._is_open:
+                self._attributes.update([name for name, _ in held if not name.startswith("__")][:_MOST_ITEMS])
             return {name for name, value in held if name in self._attributes or _is_special(name, value)}
         own = _own(owner) or {}
         if self._is_open and type(own) is dict and 0 < len(own) <= _MOST_ITEMS:
@@ -330,6 +359,8 @@ class Search:
             if (id(owner), "") not in self._known:
                 self._known.add((id(owner), ""))
                 self.found.append(Binding("keys", own, None, (*own,)))
+        if self._is_open:
+            self._attributes.update(_slots(type(owner)))
         if not self._is_users(type(owner)):
             return self._attributes & {*own, *_slots(type(owner))}
         if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
@@ -392,6 +423,13 @@ def _is_ours(kind: type) -> bool:
     return module_of(kind).partition(".")[0] == "tape"
 
 
+def _is_of_stats(value: Any) -> bool:
+    """Return whether this is `scipy.stats`, or a distribution of it, which draw from NumPy's generator."""
+    return value is sys.modules.get("scipy.stats", _EMPTY) or module_of(type(value)).startswith(
+        "scipy.stats."
+    )
+
+
 def _is_iterator(value: Any) -> bool:
     return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
 
@@ -399,9 +437,12 @@ def _is_iterator(value: Any) -> bool:
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
 _EMPTY: Any = object()
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, frozenset})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-_COLLECTIONS = (tuple, list, dict, set, deque, array, bytearray, memoryview, types.MappingProxyType)
+_COLLECTIONS = (
+    tuple, list, dict, set, frozenset, deque, array, bytearray, memoryview, types.MappingProxyType,
+)  # fmt: skip
 _PARTS = {"_dict", "coords", "data", "indices", "indptr", "offsets", "rows"}
 """Of sparse arrays."""
 _LIBRARIES = tuple(
@@ -432,6 +473,10 @@ def _slots(kind: type) -> frozenset[str]:
     return frozenset(slot for slot in slots if isinstance(slot, str))
 
 
+def _is_empty(cell: types.CellType) -> bool:
+    return _content(cell) is _EMPTY
+
+
 def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
@@ -446,4 +491,4 @@ def _attributes_of(value: Any) -> list[Any]:
 
 def _is_special(name: str, value: Any) -> bool:
     """Return whether this is a special method, which Python calls without its name in the code."""
-    return name.startswith("__") and isinstance(value, types.FunctionType)
+    return name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod))
