@@ -15,6 +15,7 @@ from tape.optim._checks import Mask
 from tape.optim._lbfgs import LEAST_CURVATURE
 from tape.optim._rule import STATIC, Rule, Schedule, State, as_dtype, check_slot
 from tape.transforms import scan
+from tape.transforms._record import copied
 
 _LAST = ("gradient", "change")
 _HISTORY = ("turns", "changes")
@@ -68,7 +69,7 @@ class LBFGSRule(Rule):
         gradients = self.matched(grads, structure, leaves, trainable)
         trained = [i for i, one in enumerate(trainable) if one]
         slots = self._own_slots(state, structure, leaves, names, trained)
-        gradient = [as_dtype(gradients[i], working_dtype(leaves[i].dtype)) for i in trained]
+        gradient = [copied(as_dtype(gradients[i], working_dtype(leaves[i].dtype))) for i in trained]
         history, rates, scale = self._learned(gradient, slots, state.scalars)
         direction = _direction(gradient, history, rates, scale)
         lr = self.lr(state.step) if callable(self.lr) else state.lr

@@ -148,7 +148,7 @@ class Recording:
         """The result of the function, with plain values, copied, in place of Vars of this trace."""
         return tree.unflatten(
             self.out_structure,
-            [self._apart(out) if self._is_ours(out) else snapshot(out) for out in self.outs],
+            [self._apart(out) if self._is_ours(out) else self._aux_apart(out) for out in self.outs],
         )
 
     @staticmethod

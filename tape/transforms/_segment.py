@@ -164,7 +164,9 @@ class Packing:
                     f"{name} returned {errors.describe(part)} where {dtype} is needed. Return its np.real, "
                     "or start with a complex number"
                 )
-        return parts
+        if recorder() is not None:
+            return parts
+        return [part.copy() if type(part) is np.ndarray else part for part in parts]  # it may fill them again
 
 
 def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:

@@ -111,7 +111,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         linear.held.settle()
         leaves = {dummy.id: t for dummy, t in zip(dummies, checked, strict=True)}
         found = iter(forward.rerun(linear.nodes, leaves, roots, where=linear))
-        parts = [next(found) if moves else part for part, moves in zip(moved, is_moving, strict=True)]
+        parts = [next(found) if moves else copied(part) for part, moves in zip(moved, is_moving, strict=True)]
         return tree.unflatten(recording.out_structure, recording.owned(parts, checked))
 
     return recording.value, WithTape(linear_map, f"linearize({name_of(f)})")

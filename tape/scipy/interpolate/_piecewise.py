@@ -10,6 +10,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.scipy._operands import Array, axis_at, double, real_double, require, trailing
+from tape.transforms._record import copied
 
 __all__ = ["PPoly"]
 
@@ -221,7 +222,7 @@ def _checked_extrapolate(extrapolate: Any) -> bool | str:
 
 def prepared(x: Any, y: Any, axis: int, what: str) -> tuple[Array, Array, int]:
     """Return data points, their values with the axis in front, and that axis counted from the first."""
-    x, y = real_double(x, f"{what}: x"), double(y)
+    x, y = copied(real_double(x, f"{what}: x")), double(y)
     if x.ndim != 1 or x.size < 2 or y.ndim < 1:
         raise errors.ShapeError(
             f"{what}: x and y have shapes {list(x.shape)} and {list(y.shape)}. x must be (n,), with two "

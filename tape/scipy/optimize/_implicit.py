@@ -22,7 +22,7 @@ from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.streams import without_draws
 from tape.scipy._operands import inside, is_recorded
-from tape.transforms._record import check_callable
+from tape.transforms._record import check_callable, copied
 from tape.transforms._segment import Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 from tape.transforms.loops.capacity import is_met
@@ -85,6 +85,7 @@ class Implicit:
         if self.is_plain:
             self.is_varying = False
             return
+        self._fixed = copied(self._fixed)  # sweeps read them later
         self.segment = Segment(self._run, () if self._fixed else given, {}, name, is_inlined=False)
         operands = self.segment.operands
         self.is_plain = not operands

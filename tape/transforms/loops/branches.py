@@ -10,10 +10,11 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.nesting import batch_below
+from tape.core.node import Handle
 from tape.core.numpy_protocol import note_options
 from tape.core.operands import lifted
 from tape.interpreters.choosing import holds_for_some, of_some
-from tape.transforms._record import check_callable
+from tape.transforms._record import check_callable, copied
 from tape.transforms.loops.carry import dtype_of
 
 
@@ -57,7 +58,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     note_options(pred)
     if batch_below(pred) is not None:
         return _of_batch("cond", ops.not_equal(pred, 0), [(False, false_fun), (True, true_fun)], operands)
-    return _apart(true_fun(*operands) if pred else false_fun(*operands), operands)
+    return _called(true_fun if pred else false_fun, operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -99,20 +100,14 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         nearest = ops.clip(index, 0, len(branches) - 1)
         return _of_batch("switch", nearest, list(enumerate(branches)), operands)
     chosen = branches[min(max(operator.index(index), 0), len(branches) - 1)]
-    return _apart(chosen(*operands), operands)
+    return _called(chosen, operands)
 
 
-def _apart(out: Any, operands: Sequence[Any]) -> Any:
-    """Return a result whose plain arrays share no memory with the operands."""
-    given = set(map(id, tree.leaves(operands)))
-    return tree.map(
-        lambda leaf: (
-            np.array(leaf, order="C")
-            if type(leaf) is np.ndarray and (leaf.base is not None or id(leaf) in given)
-            else leaf
-        ),
-        out,
-    )
+def _called(branch: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """Return the result of a function that may write to its arguments; what is plain in it is copied."""
+    given = tree.map(lambda leaf: leaf.again() if isinstance(leaf, Handle) else leaf, tuple(operands))
+    out = branch(*copied(given))
+    return tree.map(lambda leaf: np.array(leaf, order="C") if type(leaf) is np.ndarray else leaf, out)
 
 
 def _of_batch(

@@ -280,7 +280,8 @@ class Scan:
                 f"{self.name}: a step returns {tree.describe(result)} to be collected, and one before it "
                 f"returned {tree.describe(self._result)}. All steps must return the same structure"
             )
-        return [*after, *[in_c_order(as_value(leaf, "a result")) for leaf in collected]]
+        results = [as_value(leaf, "a result") for leaf in collected]
+        return [*after, *[in_c_order(leaf) if recorder() is not None else own(leaf) for leaf in results]]
 
     def _unrolled(self) -> list[Any]:
         """Record or compute step by step."""
