@@ -65,6 +65,30 @@ def with_a_class_attribute():
     return f
 
 
+def with_a_late_attribute_of_a_class():
+    class Count:
+        pass
+
+    def f(x):
+        Count.count = getattr(Count, "count", 0) + 1
+        return x * Count.count
+
+    return f
+
+
+def with_a_slot():
+    class Count:
+        __slots__ = ("count",)
+
+    held = Count()
+
+    def f(x):
+        held.count = getattr(held, "count", 0) + 1
+        return x * held.count
+
+    return f
+
+
 def with_bytes():
     log = bytearray()
 
@@ -167,6 +191,8 @@ def test_what_is_made_once_is_there_for_programs(make):
         with_a_step,
         with_an_enclosing_number,
         with_a_class_attribute,
+        with_a_late_attribute_of_a_class,
+        with_a_slot,
         with_bytes,
         with_a_list,
         with_a_switch,
@@ -560,3 +586,27 @@ def test_two_functions_share_what_one_of_them_counts():
         return w
 
     np.testing.assert_allclose(trained(tape.compile), trained(lambda f: f), rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
+@pytest.mark.parametrize(
+    "make",
+    [
+        with_a_class_attribute,
+        with_a_late_attribute_of_a_class,
+        with_a_slot,
+        with_a_step,
+        with_a_list,
+        with_bytes,
+    ],
+)
+def test_what_changes_in_a_call_that_runs_again_changes_once(make):
+    f, plain = make(), make()
+
+    @tape.compile
+    def observed(x):
+        with np.errstate(divide="raise"):  # for which the recording is given up
+            return f(x)
+
+    for _ in range(4):
+        np.testing.assert_array_equal(observed(np.ones(2)), plain(np.ones(2)))

@@ -24,6 +24,7 @@ LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "context": ("{0}.get(None)", lambda owner, key: owner.get(None)),
     "class": ("{0}.__dict__[{1}]", lambda owner, key: vars(owner)[key]),
     "empty": ("{1}({0})", lambda owner, key: key(owner)),
+    "own": ("({1} in {0}.__dict__)", lambda owner, key: key in vars(owner)),
     "has": ("hasattr({0}, {1})", hasattr),
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),

@@ -118,7 +118,7 @@ class Search:
             if name in slots and not hasattr(owner, name):
                 self.found.append(Binding("has", owner, name, False))
             elif getattr_static(owner, name, _EMPTY) is _EMPTY:
-                self.found += [Binding("presence", vars(base), name, False) for base in bases]
+                self.found += [Binding("own", base, name, False) for base in bases]
 
     def _visit_all(self) -> None:
         while self._waiting or self._look_up_attributes():
@@ -380,7 +380,7 @@ class Search:
                 if has_it:
                     self._bind("class", kind, name, vars(kind)[name])
                 elif any(have_it[number:]):  # inherited, and may be hidden one day
-                    self.found.append(Binding("presence", vars(kind), name, False))
+                    self.found.append(Binding("own", kind, name, False))
             return
         own = getattr(owner, "__dict__", None)
         value = getattr_static(owner, name, _EMPTY)

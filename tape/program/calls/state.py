@@ -33,6 +33,8 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, np.float64, np.float3
 """Common types of values that are not traced."""
 _OF_ITEMS = ("keys", "length")
 """Kinds of bindings of collections as a whole."""
+_OF_ATTRIBUTES = ("own", "has")
+"""Kinds of bindings that say whether there is an attribute."""
 _MEMORY = (array, bytearray, memoryview)
 _MOST_BYTES = 1 << 16
 """Of arrays that are put back."""
@@ -144,7 +146,12 @@ def _refill(owner: Any, held: list[Any]) -> None:
     elif isinstance(owner, (list, deque)):
         owner.clear()
         owner.extend(held)
-    elif isinstance(owner, _MEMORY) and memoryview(owner).nbytes == len(held[0]):
+    elif isinstance(owner, bytearray):
+        owner[:] = held[0]
+    elif isinstance(owner, array):
+        del owner[:]
+        owner.frombytes(held[0])
+    elif isinstance(owner, memoryview) and owner.nbytes == len(held[0]):
         memoryview(owner).cast("B")[:] = held[0]
 
 
@@ -186,6 +193,9 @@ def _restore(binding: Binding, stored: set[str]) -> None:
     if binding.kind == "presence":
         if not binding.value:
             del binding.owner[binding.key]
+    elif binding.kind in _OF_ATTRIBUTES:
+        if not binding.value:
+            delattr(binding.owner, binding.key)
     elif binding.key in stored and not binding.holds():
         binding.rebind(binding.value)
 
@@ -198,6 +208,8 @@ def _settle(binding: Binding) -> bool:
         parts = [Binding("item", owner, key, value) for key, value in items]
     elif binding.kind == "presence":  # of a name that is new
         parts = [Binding("item", owner, key, owner[key])]
+    elif binding.kind in _OF_ATTRIBUTES:
+        parts = [Binding("attribute", owner, key, getattr(owner, key))]
     else:
         parts = [replace(binding, value=binding.current())]
     traced = [part for part in parts if _is_traced(part.value)]
