@@ -295,7 +295,7 @@ def fractional_matrix_power(A: Any, t: float) -> Any:
     A = square("fractional_matrix_power", A)
     if isinstance(t, (int, float)) and t == int(t):
         return ops.matrix_power(A, int(t))
-    return ops.expm(operand(t) * logm(A))
+    return ops.expm((t if isinstance(t, float) else operand(t)) * logm(A))
 
 
 def cosm(A: Any) -> Any:

@@ -11,6 +11,7 @@ from tape import errors
 from tape.core.node import Handle, plain
 from tape.ops import special
 from tape.ops.linalg import cholesky, eigh, solve_triangular
+from tape.scipy._operands import require
 from tape.scipy.stats._distribution import Array, Frozen, as_operand, quiet
 
 _LOG_2_PI = math.log(2 * math.pi)
@@ -313,10 +314,9 @@ def _vectors(name: str, x: Array, mean: Array, cov: Array) -> tuple[Array, Array
 
 
 def _checked_df(name: str, df: Array, least: int) -> Array:
-    """Return the degrees of freedom, of which a number must be more than ``least``."""
+    """Return the degrees of freedom, which must be more than ``least``."""
     df = as_operand(name, df)
-    if not isinstance(df, Handle) and np.ndim(df) == 0 and df <= least:
-        raise errors.OptionError(f"{name}: df={df}. It must be more than {least}")
+    require(np.logical_not(np.any(df <= least)), f"{name}: df={df}. It must be more than {least}")
     return df
 
 
