@@ -79,7 +79,7 @@ def _called_back(
     run = compile(f)
 
     def wrapped(pull: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
-        """A gradient has the shape and dtype of what it is by."""
+        """A gradient has the shape and dtype of what it is by, and these come first among all arrays."""
 
         def shapes(signature: Signature) -> Any:
             of = dict(zip(signature.places, signature.arrays, strict=True))

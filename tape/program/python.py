@@ -19,7 +19,7 @@ from tape.core.node import Handle
 from tape.program.layouts import overlap_themselves
 from tape.program.record.collections import Rebuilt
 from tape.program.record.recording import is_dynamic, native
-from tape.program.specialise import own
+from tape.program.specialise import copy_of
 from tape.transforms._record import name_of
 
 __all__ = ["Plain"]
@@ -121,7 +121,7 @@ def _own(leaf: Any) -> Any:
     if recorder() is not None:
         return leaf
     is_number = type(leaf) is np.ndarray and not leaf.ndim and leaf.dtype.kind in "biufc"
-    return leaf[()] if is_number else own(leaf)
+    return leaf[()] if is_number else copy_of(leaf)
 
 
 def _alike(array: np.ndarray) -> np.ndarray:

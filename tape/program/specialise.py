@@ -91,11 +91,11 @@ class Results:
         for k in self.weak:
             leaves[k] = as_python(leaves[k])
         for k, value in self.constants:
-            leaves[k] = own(value)
+            leaves[k] = copy_of(value)
         return tree.unflatten(self.structure, leaves)
 
 
-def own(value: Any) -> Any:
+def copy_of(value: Any) -> Any:
     """Return a copy of a result that no operation has computed.
 
     An array that was created inside cannot be told from one that is referred to elsewhere.

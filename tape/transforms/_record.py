@@ -148,7 +148,7 @@ class Recording:
         """The result of the function, with plain values, copied, in place of Vars of this trace."""
         return tree.unflatten(
             self.out_structure,
-            [self._apart(out) if self._is_ours(out) else self._aux_apart(out) for out in self.outs],
+            [self._apart(out) if self._is_ours(out) else self._unrecorded(out) for out in self.outs],
         )
 
     @staticmethod
@@ -156,8 +156,8 @@ class Recording:
         value = out.node.value
         return value.copy() if type(value) is np.ndarray else in_c_order(snapshot(value))
 
-    def _aux_apart(self, leaf: Any) -> Any:
-        """Return a leaf of auxiliary data without this trace, sharing no memory with arguments."""
+    def _unrecorded(self, leaf: Any) -> Any:
+        """Return a copy of a leaf, or of its value: the function may hold the array itself."""
         value = self.plain(leaf)
         return np.array(value, order="C") if type(value) is np.ndarray else value
 
@@ -438,7 +438,7 @@ class Recording:
                 f"{self.transform}: {self.name} returned {errors.describe(out)}. With has_aux=True it must "
                 "return a pair: the result to differentiate, and auxiliary data"
             )
-        self.aux = tree.map(self._aux_apart, out[1])
+        self.aux = tree.map(self._unrecorded, out[1])
         return out[0]
 
     def _out_names(self) -> list[str]:

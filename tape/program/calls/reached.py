@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import io
 import operator
 import os
 import random
@@ -17,13 +16,13 @@ import sysconfig
 import types
 from array import array
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from importlib.util import resolve_name
 from inspect import getattr_static
 from itertools import chain, islice
-from os.path import dirname, join
+from os.path import join
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,20 @@ from tape.core.streams import Source
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import names_in
 from tape.program.calls.flows import Flows
+from tape.program.calls.objects import (
+    EMPTY,
+    attributes_of,
+    content_of,
+    is_empty,
+    is_iterator,
+    is_layer,
+    is_of_stats,
+    is_ours,
+    is_special,
+    own_attributes,
+    package_folder,
+    slots_of,
+)
 
 __all__ = ["GENERATORS", "Search"]
 
@@ -62,7 +75,7 @@ class Search:
         self._operations: list[Op] = []
         self._is_in_operations = self._reads_environment = False
         self.catches = self.matches = False
-        self._home = _package_folder(f)
+        self._home = package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
         self._waiting: list[Any] = [f, *statics]
         self._owners: list[Any] = []  # objects with attributes
@@ -102,10 +115,10 @@ class Search:
         self.watched += [Binding("length", value, None, len(value)) for _, value in self._collections]
         made = self.stored & self._attributes
         for owner in self._owners if self._optional or made else ():
-            own = _own(owner)
+            own = own_attributes(owner)
             if type(own) is dict:
                 for name in sorted(self._optional | made):
-                    if name not in own and getattr_static(owner, name, _EMPTY) is _EMPTY:
+                    if name not in own and getattr_static(owner, name, EMPTY) is EMPTY:
                         bindings = self.found if name in self._optional else self.watched
                         bindings.append(Binding("presence", own, name, False))
             self._note_absent(owner)
@@ -113,11 +126,11 @@ class Search:
     def _note_absent(self, owner: Any) -> None:
         """Note the attributes that code may do without and neither an object nor its class have."""
         kind = owner if isinstance(owner, type) else type(owner)
-        bases, slots = self._users_bases(kind), _slots(kind)
+        bases, slots = self._users_bases(kind), slots_of(kind)
         for name in sorted(self._optional):
             if name in slots and not hasattr(owner, name):
                 self.found.append(Binding("has", owner, name, False))
-            elif getattr_static(owner, name, _EMPTY) is _EMPTY:
+            elif getattr_static(owner, name, EMPTY) is EMPTY:
                 self.found += [Binding("own", base, name, False) for base in bases]
 
     def _visit_all(self) -> None:
@@ -130,7 +143,7 @@ class Search:
         self._note_draws(value)
         if value is os.environ or value is os.getenv:
             self._reads_environment = True
-        if _is_iterator(value) and not self._is_in_operations:
+        if is_iterator(value) and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         if kind in ("item", "context") or not isinstance(value, (list, dict, deque)):
             self._waiting.append(value)
@@ -141,7 +154,7 @@ class Search:
         """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
         if value is np:
             self._draws.add("np")
-        elif value is np.random or _is_of_stats(value):
+        elif value is np.random or is_of_stats(value):
             self._draws.add("numpy")
         elif value is random:
             self._draws.add("python")
@@ -163,9 +176,9 @@ class Search:
         if isinstance(value, GENERATORS) and not self._is_in_operations:
             self.generators.append(value)
         is_new = all(value is not known.value for known in self.iterators)
-        if _is_iterator(value) and is_new and not self._is_in_operations:  # one without a name
+        if is_iterator(value) and is_new and not self._is_in_operations:  # one without a name
             self.iterators.append(Binding("item", (value,), 0, value))
-        if _is_layer(type(value)):  # which reads its fields in code that is not searched
+        if is_layer(type(value)):  # which reads its fields in code that is not searched
             for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
                 self._bind("attribute", value, name, getattr(value, name))
                 self._waiting.append(getattr(value, name))
@@ -230,16 +243,16 @@ class Search:
                 if self.matches:
                     self._attributes |= {*getattr(value, "__match_args__", ())}
         elif not self._is_users(type(value)):
-            own = _own(value)
-            if _is_ours(type(value)):  # a transform holds the user's functions
-                self._waiting += [part for part in _attributes_of(value) if callable(part)]
+            own = own_attributes(value)
+            if is_ours(type(value)):  # a transform holds the user's functions
+                self._waiting += [part for part in attributes_of(value) if callable(part)]
             self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
-            if type(own) is dict or _slots(type(value)):  # code of the user may read some of it
+            if type(own) is dict or slots_of(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
 
     def _visit_function(self, function: types.FunctionType) -> None:
         code = function.__code__
-        cells = [(cell, _content(cell)) for cell in function.__closure__ or ()]
+        cells = [(cell, content_of(cell)) for cell in function.__closure__ or ()]
         if self._is_library(code.co_filename):
             by_type = function.__dict__.get("registry")  # of functools.singledispatch
             parts = [function.__dict__.get("__wrapped__"), *[value for _, value in cells]]
@@ -247,7 +260,7 @@ class Search:
                 self.found.append(Binding("length", by_type, None, len(by_type)))
                 self.found += [Binding("item", by_type, kind, chosen) for kind, chosen in by_type.items()]
                 parts += by_type.values()
-            self._waiting += [part for part in parts if callable(part) or _is_ours(type(part))]
+            self._waiting += [part for part in parts if callable(part) or is_ours(type(part))]
             return
         self._owners.append(function)
         self._bind("attribute", function, "__code__", code)
@@ -280,10 +293,10 @@ class Search:
             else:  # a built-in, that a global may hide one day
                 self.found.append(Binding("presence", function.__globals__, name, False))
         for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
-            if value is not _EMPTY:
+            if value is not EMPTY:
                 self._bind("cell", cell, name, value)
             else:
-                self.found.append(Binding("empty", cell, _is_empty, True))
+                self.found.append(Binding("empty", cell, is_empty, True))
 
     def _import(self, imports: Iterable[tuple[int, str, tuple[str, ...]]], space: dict[str, Any]) -> None:
         """Search the modules that code imports itself, and bind the names that it takes from them."""
@@ -352,17 +365,17 @@ class Search:
             held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
             if self._is_open:
                 self._attributes.update([name for name, _ in held if not name.startswith("__")][:_MOST_ITEMS])
-            return {name for name, value in held if name in self._attributes or _is_special(name, value)}
-        own = _own(owner) or {}
+            return {name for name, value in held if name in self._attributes or is_special(name, value)}
+        own = own_attributes(owner) or {}
         if self._is_open and type(own) is dict and 0 < len(own) <= _MOST_ITEMS:
             self._attributes.update(own)
             if (id(owner), "") not in self._known:
                 self._known.add((id(owner), ""))
                 self.found.append(Binding("keys", own, None, (*own,)))
         if self._is_open:
-            self._attributes.update(_slots(type(owner)))
+            self._attributes.update(slots_of(type(owner)))
         if not self._is_users(type(owner)):
-            return self._attributes & {*own, *_slots(type(owner))}
+            return self._attributes & {*own, *slots_of(type(owner))}
         if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
             return self._attributes
         held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
@@ -383,14 +396,14 @@ class Search:
                     self.found.append(Binding("own", kind, name, False))
             return
         own = getattr(owner, "__dict__", None)
-        value = getattr_static(owner, name, _EMPTY)
+        value = getattr_static(owner, name, EMPTY)
         if isinstance(value, types.MemberDescriptorType):  # in slots
-            value = getattr(owner, name, _EMPTY)
-        elif value is _EMPTY and type(own) is dict:  # of a thread, or from `__getattr__`
-            value = own.get(name, _EMPTY)
-            if value is _EMPTY:
+            value = getattr(owner, name, EMPTY)
+        elif value is EMPTY and type(own) is dict:  # of a thread, or from `__getattr__`
+            value = own.get(name, EMPTY)
+            if value is EMPTY:
                 self.found.append(Binding("presence", own, name, False))
-        if value is _EMPTY:
+        if value is EMPTY:
             return
         if name in (own or ()) or not hasattr(value, "__get__"):
             self._bind("attribute", owner, name, value)
@@ -412,31 +425,8 @@ class Search:
         return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
 
 
-def _is_layer(kind: type) -> bool:
-    """Return whether this is a class of layers of this package, or derives from one."""
-    is_ours = any(module_of(base).startswith("tape.nn.") for base in kind.__mro__)
-    return is_ours and dataclasses.is_dataclass(kind)
-
-
-def _is_ours(kind: type) -> bool:
-    """Return whether a class is one of this package."""
-    return module_of(kind).partition(".")[0] == "tape"
-
-
-def _is_of_stats(value: Any) -> bool:
-    """Return whether this is `scipy.stats`, or a distribution of it, which draw from NumPy's generator."""
-    return value is sys.modules.get("scipy.stats", _EMPTY) or module_of(type(value)).startswith(
-        "scipy.stats."
-    )
-
-
-def _is_iterator(value: Any) -> bool:
-    return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
-
-
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
-_EMPTY: Any = object()
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, frozenset})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -448,47 +438,3 @@ _PARTS = {"_dict", "coords", "data", "indices", "indptr", "offsets", "rows"}
 _LIBRARIES = tuple(
     {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
 )
-
-
-def _package_folder(f: Any) -> str:
-    """Return the folder of the package that a function belongs to; empty if there is none."""
-    module = sys.modules.get((getattr(f, "__module__", None) or "").partition(".")[0])
-    file = getattr(module, "__file__", None)
-    if file is None or not hasattr(module, "__path__") or errors.is_foreign(file):
-        return ""
-    return join(dirname(file), "")
-
-
-def _own(value: Any) -> dict[str, Any] | None:
-    """Return the attributes of an object itself; None if it has none, or raises."""
-    try:
-        return vars(value)
-    except Exception:  # of whatever kind its own code raises
-        return None
-
-
-def _slots(kind: type) -> frozenset[str]:
-    """Return the attributes that instances of a class written in Python hold in slots."""
-    slots = chain.from_iterable([vars(base).get("__slots__", ()) for base in kind.__mro__])
-    return frozenset(slot for slot in slots if isinstance(slot, str))
-
-
-def _is_empty(cell: types.CellType) -> bool:
-    return _content(cell) is _EMPTY
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _EMPTY
-
-
-def _attributes_of(value: Any) -> list[Any]:
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-
-
-def _is_special(name: str, value: Any) -> bool:
-    """Return whether this is a special method, which Python calls without its name in the code."""
-    return name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod))

@@ -28,11 +28,11 @@ def are_changed(before: Contents, result: Any) -> bool:
 
     A Var that was written to is something else.
     """
-    return _is_more([one for one, held in before if _holds_others(one, held)], result)
+    return _is_any_missing([one for one, held in before if _holds_others(one, held)], result)
 
 
-def _is_more(changed: list[Any], result: Any) -> bool:
-    """Return whether any of these collections is not in the result."""
+def _is_any_missing(changed: list[Any], result: Any) -> bool:
+    """Return whether any of these collections is missing in the result."""
     return bool(changed) and not set(map(id, changed)) <= set(map(id, _collections(result)))
 
 
@@ -123,7 +123,7 @@ class Rebuilt:
         Not if all that are changed are in the result.
         """
         changed = [pair for pair in self._pairs if self._is_changed(pair[1])]
-        if not changed or not _is_more([copied for _, copied in changed], result):
+        if not changed or not _is_any_missing([copied for _, copied in changed], result):
             return False
         for one, copied in changed:
             _put(one, copied, lambda value: self._original(value, set()))

@@ -1,0 +1,98 @@
+"""What an object is, and what it holds, for the search of `tape.program.calls.reached`."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import sys
+import types
+from collections.abc import Iterator
+from itertools import chain
+from os.path import dirname, join
+from typing import Any
+
+from tape import errors
+from tape.conversion.foreign import module_of
+
+__all__ = [
+    "EMPTY",
+    "attributes_of",
+    "content_of",
+    "is_empty",
+    "is_iterator",
+    "is_layer",
+    "is_of_stats",
+    "is_ours",
+    "is_special",
+    "own_attributes",
+    "package_folder",
+    "slots_of",
+]
+
+EMPTY: Any = object()
+"""Stands for what is not there."""
+
+
+def is_layer(kind: type) -> bool:
+    """Return whether this is a class of layers of this package, or derives from one."""
+    is_ours = any(module_of(base).startswith("tape.nn.") for base in kind.__mro__)
+    return is_ours and dataclasses.is_dataclass(kind)
+
+
+def is_ours(kind: type) -> bool:
+    """Return whether a class is one of this package."""
+    return module_of(kind).partition(".")[0] == "tape"
+
+
+def is_of_stats(value: Any) -> bool:
+    """Return whether this is `scipy.stats`, or a distribution of it, which draw from NumPy's generator."""
+    return value is sys.modules.get("scipy.stats", EMPTY) or module_of(type(value)).startswith("scipy.stats.")
+
+
+def is_iterator(value: Any) -> bool:
+    return isinstance(value, Iterator) and not isinstance(value, io.IOBase)
+
+
+def package_folder(f: Any) -> str:
+    """Return the folder of the package that a function belongs to; empty if there is none."""
+    module = sys.modules.get((getattr(f, "__module__", None) or "").partition(".")[0])
+    file = getattr(module, "__file__", None)
+    if file is None or not hasattr(module, "__path__") or errors.is_foreign(file):
+        return ""
+    return join(dirname(file), "")
+
+
+def own_attributes(value: Any) -> dict[str, Any] | None:
+    """Return the attributes of an object itself; None if it has none, or raises."""
+    try:
+        return vars(value)
+    except Exception:  # of whatever kind its own code raises
+        return None
+
+
+def slots_of(kind: type) -> frozenset[str]:
+    """Return the attributes that instances of a class written in Python hold in slots."""
+    slots = [vars(base).get("__slots__", ()) for base in kind.__mro__]
+    names = chain.from_iterable([(one,) if isinstance(one, str) else one for one in slots])
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def is_empty(cell: types.CellType) -> bool:
+    return content_of(cell) is EMPTY
+
+
+def content_of(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
+
+
+def attributes_of(value: Any) -> list[Any]:
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
+
+def is_special(name: str, value: Any) -> bool:
+    """Return whether this is a special method, which Python calls without its name in the code."""
+    return name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod))
