@@ -155,6 +155,22 @@ def test_a_state_that_passes_through_is_not_the_callers():
 # ---- how many steps ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("snapshots", [1, 2, 5])
+def test_a_body_may_return_one_buffer_again_and_again(snapshots):
+    """Snapshots are copies: otherwise all of them would be the last state."""
+    buffer = np.zeros(3)
+
+    def body(state: Any, step: int) -> Any:
+        state = np.sin(state) * 1.3
+        if type(state) is np.ndarray:
+            buffer[:] = state
+            return buffer
+        return state
+
+    gradient = tape.grad(lambda x: np.sum(checkpoint_loop(body, x, 7, snapshots)))
+    assert_close(gradient(X), tape.grad(lambda x: np.sum(plain_loop(lambda s, _: np.sin(s) * 1.3, x, 7)))(X))
+
+
 @lru_cache(None)
 def fewest(steps: int, states: int) -> int:
     """The fewest steps forwards, by trying every place for the next snapshot."""

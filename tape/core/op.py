@@ -86,7 +86,8 @@ class Op:
     ----------
     forward : callable
         ``forward(*operands, **attrs)`` on plain arrays. Operands are differentiable or data, attrs
-        are static and passed by keyword. It may return a tuple of several results: then the operation
+        are static and passed by keyword. It must not write to its operands, which rules and other
+        operations read later. It may return a tuple of several results: then the operation
         returns one too, ``out`` in the rules is iterable, the adjoint ``g`` is a tuple with None where
         nothing flows, and forward rules return a tuple of tangents or None.
     vjp : sequence of callables, or callable, optional

@@ -16,7 +16,7 @@ from tape.core.streams import without_draws
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
 from tape.system.progress import progress_bar
-from tape.transforms._record import check_callable, name_of
+from tape.transforms._record import check_callable, copied, name_of
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, as_scalar, is_differentiated, is_float
 from tape.transforms.loops.counted import rows_of
@@ -110,7 +110,7 @@ class _Loop:
         with progress_bar(self.progress, self.name, self.steps, "steps") as bar:
             for step in range(self.steps):
                 if step in places:
-                    kept[step] = state
+                    kept[step] = copied(state)  # the body may return one buffer again and again
                 after = self.body(tree.map(protected, state), step)
                 _check_alike(state, after, f"{name_of(self.body)}, in step {step},")
                 state = after
@@ -224,7 +224,7 @@ class _Reversal:
         def advance(state: Any) -> Any:
             for step in range(first, last):
                 state = self.loop.body(tree.map(protected, state), step)
-            return state
+            return copied(state)
 
         return self.loop._with(self.captured, advance, state)
 
