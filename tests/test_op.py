@@ -1,6 +1,7 @@
 """How an operation is declared: one mode makes the other; contradictions and bad rules are refused."""
 
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -408,3 +409,142 @@ def test_calls_with_other_static_arguments_share_nothing(option):
     tr = tape.Trace()
     x = tr.param(np.ones(2))
     assert op(x, option=option).node.call is not op(x, option=option).node.call
+
+
+# ---- functions of users ------------------------------------------------------------------------------
+
+KEPT = np.array([1.0, 2.0, 3.0])
+
+
+def kept(*_: object) -> np.ndarray:
+    return KEPT
+
+
+def kept_part(*_: object) -> np.ndarray:
+    return KEPT[:]
+
+
+def in_place(g: np.ndarray, *_: object) -> np.ndarray:
+    g *= 2
+    return g
+
+
+def in_operand(g: np.ndarray, out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    x *= 2
+    return g
+
+
+def in_result(g: np.ndarray, out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    out *= 2
+    return g
+
+
+@pytest.mark.parametrize("rule", [kept, kept_part, lambda *_: [KEPT], lambda *_: (KEPT[:],)])
+@pytest.mark.parametrize("mode", ["vjp", "jvp"])
+def test_what_a_rule_keeps_is_not_written_to(mode, rule):
+    """Neither by sweeps, which add to what rules return, nor by the caller, who gets it."""
+    if type(rule(0)) is np.ndarray:
+        given = {mode: [rule, rule]}
+    elif mode == "vjp":
+        given = {mode: lambda g, *rest: [*rule(g), *rule(g)]}
+    else:
+        given = {mode: lambda tangents, *rest: rule(tangents)[0]}
+    op = Op(lambda x, y: x + y, name="mine", **given)
+    for _ in range(2):
+        if mode == "vjp":
+            found = tape.grad(lambda x, y: np.sum(op(x, y) + op(y, x)), (0, 1))(X, 2 * X)
+            assert_same(found[0], 2 * KEPT)
+            found = [tape.grad(lambda x: np.sum(op(x, X)))(X)]
+        else:
+            _, moved = tape.jvp(lambda x: op(x, x), (X,), (X,))
+            assert_same(moved, 2 * KEPT if type(given["jvp"]) is list else KEPT)
+            found = [tape.jvp(lambda x: op(x, X), (X,), (X,))[1]]
+        for array in found:
+            assert_same(array, KEPT)
+            array *= 0
+        assert KEPT.tolist() == [1, 2, 3]
+
+
+def test_a_buffer_that_a_rule_uses_again_holds_one_adjoint_at_a_time():
+    buffer = np.zeros(3)
+
+    def rule(g: Any, out: Any, x: Any) -> Any:
+        np.multiply(g, 2 * x, out=buffer)
+        return buffer
+
+    square = Op(lambda x: x * x, name="square", vjp=[rule])
+    found = tape.grad(lambda x, y: np.sum(square(x) + square(y)), (0, 1))(X, 2 * X)
+    assert_same(found[0], 2 * X)
+    assert_same(found[1], 4 * X)
+
+
+@pytest.mark.parametrize("size", [3, 3000])
+@pytest.mark.parametrize("rule", [in_place, in_operand, in_result])
+def test_a_rule_that_writes_to_what_it_is_given_is_an_error(rule, size):
+    x = np.linspace(1.0, 2.0, size)
+    op = Op(lambda x: x * x, name="mine", vjp=[rule])
+    with pytest.raises(errors.InPlaceError, match="the vjp rule of mine wrote to an array"):
+        tape.grad(lambda x: np.sum(np.sin(op(x) + x)))(x)
+    if rule is not in_place:
+        op = Op(lambda x: x * x, name="mine", jvp=[rule])
+        with pytest.raises(errors.InPlaceError, match="the jvp rule of mine wrote to an array"):
+            tape.jvp(lambda x: np.sum(op(x) + x), (x,), (x,))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tape.grad, tape.compile])
+def test_a_forward_function_that_writes_to_its_operand_is_an_error(run):
+    def forward(x: Any) -> Any:
+        x *= 2
+        return x.sum()
+
+    op = Op(forward, name="mine", vjp=[lambda g, out, x: g * np.full_like(x, 2.0)])
+    with pytest.raises(errors.InPlaceError, match="the forward function of mine wrote to an array"):
+        run(lambda x: op(3 * x))(X)
+
+
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x[:], lambda x: x[::-1]])
+@pytest.mark.parametrize("run", [tape.compile, lambda f: lambda x: tape.value_and_grad(f)(x)[0]])
+def test_a_result_that_shares_memory_with_an_operand_is_a_copy(run, part):
+    """Writing to one then leaves the other alone, also where nothing is recorded."""
+    op = Op(part, name="mine", vjp=[lambda g, out, x: part(g)])
+
+    def f(x: Any) -> Any:
+        u = 2 * x
+        a = op(u)
+        a *= x
+        u += x
+        return np.sum(a * KEPT) + np.sum(u)
+
+    assert_close(run(f)(X), f(X))
+    assert_close(f(X), np.sum(part(2 * X) * X * KEPT) + np.sum(3 * X))
+
+
+def test_fewer_elements_than_broadcasting_can_have_added_are_refused():
+    """A contribution of another shape would be summed: to the gradient of another function."""
+    rows = Op(lambda x: x[:, 0] ** 2, name="rows", vjp=[lambda g, out, x: 2 * g * x])
+    with pytest.raises(errors.ShapeError, match=r"vjp rule of rows made shape \[3, 3\]"):
+        tape.grad(lambda x: np.sum(rows(x)))(X[:, None])
+    wide = Op(lambda x: np.ones(3) * x, name="wide", vjp=[lambda g, out, x: g[:2]])
+    with pytest.raises(errors.ShapeError, match=r"vjp rule of wide made shape \[2\]"):
+        tape.grad(lambda x: np.sum(wide(x)))(1.0)
+
+
+@pytest.mark.parametrize(("x", "y"), [((3, 1), (1, 4)), ((3,), (2, 3)), ((), (2, 3)), ((1, 3), (4, 2, 1))])
+def test_contributions_as_large_as_the_result_are_summed(x, y):
+    product = Op(lambda x, y: x * y, name="product", vjp=[lambda g, o, x, y: g * y, lambda g, o, x, y: g * x])
+    x, y = np.random.default_rng(0).normal(size=x), np.random.default_rng(1).normal(size=y)
+    found = tape.grad(lambda x, y: np.sum(np.sin(product(x, y))), (0, 1))(x, y)
+    expected = tape.grad(lambda x, y: np.sum(np.sin(x * y)), (0, 1))(x, y)
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other)
+
+
+def test_contributions_for_each_matrix_of_a_stack_are_summed():
+    matmul = Op(
+        lambda x, y: x @ y,
+        name="mine",
+        vjp=[lambda g, o, x, y: g @ np.swapaxes(y, -1, -2), lambda g, o, x, y: np.swapaxes(x, -1, -2) @ g],
+    )
+    x, y = np.random.default_rng(0).normal(size=(2, 3)), np.random.default_rng(1).normal(size=(5, 3, 4))
+    found = tape.grad(lambda x: np.sum(np.sin(matmul(x, y))))(x)
+    assert_close(found, tape.grad(lambda x: np.sum(np.sin(x @ y)))(x))

@@ -203,6 +203,34 @@ def test_replay_sees_what_was_written_into_a_leaf(trace):
     np.testing.assert_array_equal(trace.backward_param_grads(y)[0], [6, 8])
 
 
+@pytest.mark.parametrize("sweep", ["backward_param_grads", "backward", "jvp", "pull_back"])
+def test_a_sweep_of_old_and_new_values_of_a_leaf_is_an_error(sweep):
+    trace = tape.Trace()
+    x = trace.param(2.0, "x")
+    before = x * x
+
+    def swept(root):
+        if sweep == "jvp":
+            return trace.jvp(root, {x: 1.0})
+        return (
+            trace.pull_back({root.id: np.ones(())})
+            if sweep == "pull_back"
+            else getattr(trace, sweep)(root)[0]
+        )
+
+    trace.set(x, 3.0)
+    both, fresh = x * before, 5 * x
+    with pytest.raises(errors.InPlaceError, match=r"leaf 'x', float64\[\], was set.*Call replay"):
+        swept(both)
+    assert swept(before) == 4.0
+    assert swept(fresh) == 5.0
+    trace.set(x, 4.0)
+    with pytest.raises(errors.InPlaceError, match="was set"):
+        swept(fresh * x)
+    trace.replay()
+    assert swept(both) == 48.0
+
+
 def test_a_failing_replay_changes_nothing(trace):
     w, x = trace.param(np.ones((2, 3))), trace.input(np.ones(3))
     y = np.exp(x)

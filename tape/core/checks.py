@@ -6,7 +6,8 @@ Each function raises at the user's call and leaves the trace alone. `tape.core.c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.cotangents import check_cotangent
-from tape.core.node import Handle, plain
+from tape.core.node import Handle, Leaf, Node, plain
 
 if TYPE_CHECKING:
     from tape.core.recording import Recording
@@ -60,3 +61,37 @@ def fail_unreached(root: Any, params: Sequence[Any], gradients: Sequence[Any]) -
         f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
         'or pass unreached="zero"'
     )
+
+
+def check_replayed(nodes: Sequence[Node], replaced: Mapping[int, list[int]], roots: Iterable[int]) -> None:
+    """Check that no root is computed from several values of a leaf, which was set.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A tape.
+    replaced : mapping of int to list of int
+        By leaf, how many nodes there were each time that it was set since the last replay.
+    roots : iterable of int
+        What is swept.
+
+    Raises
+    ------
+    InPlaceError
+        If one is.
+    """
+    roots = [*roots]
+    for leaf, counts in replaced.items():
+        read = [frozenset[int]()] * len(nodes)  # which values of the leaf each node depends on
+        for id in range(leaf + 1, len(nodes)):
+            for parent in nodes[id].inputs[::2]:
+                if parent == leaf:
+                    read[id] |= {bisect(counts, id)}
+                elif parent is not None:
+                    read[id] |= read[parent]
+        if any(len(read[root]) > 1 for root in roots):
+            name = f" {nodes[leaf].name!r}" if isinstance(nodes[leaf], Leaf) and nodes[leaf].name else ""
+            raise errors.InPlaceError(
+                f"a leaf{name}, {errors.describe(nodes[leaf].value)}, was set, and what is swept was "
+                "computed from its old value and from its new one. Call replay() after set()"
+            )

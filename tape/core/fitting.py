@@ -76,9 +76,23 @@ def widened(operand: Any, out: Any) -> Any:
 def _checked(contribution: Any, shape: tuple[int, ...], node: Node) -> Any:
     """Return a contribution that can be summed to the shape of the operand; else raise."""
     array = contribution if hasattr(contribution, "shape") else np.asarray(contribution)
-    if array.ndim > max(len(shape), node.value.ndim):  # more axes than broadcasting can have added
+    of_result = node.value.shape
+    if array.ndim > max(len(shape), len(of_result)):  # more axes than broadcasting can have added
         raise _misfit(contribution, shape, node)
+    if node.op is not None and not node.op.explains_errors:  # ours are right
+        added = array.ndim - len(shape)
+        is_stack = added > 0 and array.shape == (*of_result[:added], *shape)
+        if not (is_stack or _broadcasts(array.shape, shape) or _broadcasts(array.shape, of_result)):
+            raise _misfit(contribution, shape, node)
     return array
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Return whether an array of a shape broadcasts to another one."""
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
 
 
 def _misfit(contribution: Any, shape: tuple[int, ...], node: Node) -> errors.ShapeError:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.checks import check_root
+from tape.core.checks import check_replayed, check_root
 from tape.core.closures import replaying
 from tape.core.interpreter import OPEN
 from tape.core.leaves import admit, check_leaf, check_replacement, checked_tangents
@@ -98,6 +98,8 @@ class ForwardSweeps(Listed):
         [20.0, 60.0]
         """
         self.held.settle(() if OPEN else self.nodes, roots)
+        if self._replaced:
+            check_replayed(self.nodes, self._replaced, roots)
         return push_forward(self.nodes, seeds, roots, where=self)
 
     # ---- values ------------------------------------------------------------------------------
@@ -113,7 +115,8 @@ class ForwardSweeps(Listed):
             Held by reference, of a dtype of the same kind. Another shape is fine if the recorded
             operations accept it; what the Python code made of the old one (slices, axes counted from
             the front, branches) stays, and so do positions and counts that functions such as ``np.cov``,
-            ``np.repeat``, ``np.pad``, ``np.delete`` and ``np.split`` took from its lengths.
+            ``np.repeat``, ``np.pad``, ``np.delete`` and ``np.split`` took from its lengths. What is recorded
+            before a replay, of the new value and of what was computed from the old one, cannot be swept.
 
         Raises
         ------
@@ -138,7 +141,7 @@ class ForwardSweeps(Listed):
         check_replacement(leaf, value)
         settle(self)  # what shares memory with the old value
         leaf.node.value = value
-        self._has_other_leaves = True
+        self._replaced.setdefault(leaf.id, []).append(len(self.nodes))
 
     def replay(self) -> None:
         """Recompute every value, in order, from the current leaves.
@@ -161,7 +164,7 @@ class ForwardSweeps(Listed):
         self.held.refresh()
         with replaying():
             recompute(self.nodes, where=self)
-        self._has_other_leaves = False
+        self._replaced.clear()
         self.adjoints = self.root = None
 
 

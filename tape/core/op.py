@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,7 @@ from tape.core.results import checked_results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import implements
-
-
-def _fresh() -> int:
-    """Return how many references there are in `Op.compute` to an array that nobody else has."""
-    value = (lambda: np.empty(1))()
-    return getrefcount(value)
-
-
-_FRESH = _fresh()
-
-
-def _own(value: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
-    """Return what a function of users has returned: a copy, unless it is an operand; it may be a buffer."""
-    return value if any(value is operand for operand in operands) else value.copy()
+from tape.core.users_functions import as_own, checked_rules, unwritten
 
 
 def _read(attr: Any) -> Any:
@@ -181,8 +167,8 @@ class Op:
         self.widens = widens
         self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
         self.name = name or forward.__name__.strip("_")
-        self.vjp = vjp
-        self.jvp = jvp
+        self.vjp = checked_rules(vjp, "vjp", self.name)
+        self.jvp = checked_rules(jvp, "jvp", self.name)
         self.taylor = taylor
         self.batch = batch
         self.pattern = pattern
@@ -209,11 +195,14 @@ class Op:
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run forward on plain arrays; what NumPy raises for the operands becomes an error of ours."""
         try:
-            value = self.forward(*operands, **attrs)
+            if self.explains_errors:
+                value = self.forward(*operands, **attrs)
+            else:
+                value = unwritten(self.forward, f"the forward function of {self.name}", operands, attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
         if type(value) is np.ndarray:
-            return value if self.explains_errors or getrefcount(value) <= _FRESH else _own(value, operands)
+            return value if self.explains_errors or self.view is not None else as_own(value)
         return value if isinstance(value, np.generic) else checked_results(value, self.name)
 
     call = shared_call  # as methods

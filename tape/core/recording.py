@@ -58,7 +58,7 @@ class Recording(Nested):
         As of `tape.Trace`.
     """
 
-    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "adjoints", "held", "is_plain",
+    __slots__ = ("__weakref__", "_handles", "_params", "_replaced", "adjoints", "held", "is_plain",
                  "is_strict", "name", "nodes", "ref", "root", "taken", "trees", "views",
                  "watching")  # fmt: skip
 
@@ -83,7 +83,7 @@ class Recording(Nested):
         self.views: list[weakref.ref[Handle]] = []  # those noted: see `tape.inplace.aliases`
         self._params: list[int] = []  # ids: handles may be written to, and move on
         self._handles: list[Var] = []  # as `param` returned them
-        self._has_other_leaves = False  # set, and not replayed yet
+        self._replaced: dict[int, list[int]] = {}  # leaves set and not replayed: how many nodes there were
 
     # ---- leaves --------------------------------------------------------------------------------
 

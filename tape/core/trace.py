@@ -116,6 +116,8 @@ class Trace(ForwardSweeps, Shown):
         if self.taken is not None:
             self.taken.warn("backward", root_id)
         self.held.settle(self.nodes, [root_id])
+        if self._replaced:
+            checks.check_replayed(self.nodes, self._replaced, [root_id])
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
@@ -251,7 +253,9 @@ class Trace(ForwardSweeps, Shown):
         [62.0]
         """
         self.held.settle(() if OPEN else self.nodes, seeds)
-        if self.is_plain and not OPEN and not self._has_other_leaves:
+        if self._replaced:
+            checks.check_replayed(self.nodes, self._replaced, seeds)
+        elif self.is_plain and not OPEN:
             known = INTERNAL["swept"](self, seeds, consume=consume)
             if known is not None:
                 return known

@@ -1,0 +1,120 @@
+"""Functions of users, as an `Op` calls them: forward functions and rules that are not of this library.
+
+They may keep an array that they return, and use it again: then the caller gets a copy. If they write to an
+array that they were given, which other operations and rules read as well, that is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from sys import getrefcount
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from tape import errors
+from tape.core.failures import is_of_a_library
+
+Rules = TypeVar("Rules")
+
+__all__ = ["as_own", "checked_rules", "unwritten"]
+
+_SMALL = 1 << 12
+"""Bytes of arrays that are compared as a whole; of larger ones, some elements are."""
+_LOOKED_AT = 32
+
+
+def as_own(value: np.ndarray, holders: int = 1) -> np.ndarray:
+    """Return an array that a function has returned: a copy, if something else holds it or its memory.
+
+    Parameters
+    ----------
+    value : numpy.ndarray
+        The array.
+    holders : int
+        How many references the caller has.
+    """
+    references, of_base = _references(value)
+    is_own = references < _FRESH[0] + holders and of_base <= _FRESH[1]
+    return value if is_own else value.copy()
+
+
+def _references(value: np.ndarray) -> tuple[int, int]:
+    """Return how many references there are to an array, and to that whose memory it shares."""
+    base = value.base
+    return getrefcount(value), 0 if base is None else getrefcount(base)
+
+
+def _fresh() -> tuple[int, int]:
+    """Return what `as_own` finds of an array that nobody has, the caller not counted."""
+
+    def found(value: np.ndarray) -> tuple[int, int]:
+        return _references(value)
+
+    value = np.empty(2)[:1]
+    references, of_base = found(value)
+    return references, of_base
+
+
+_FRESH = _fresh()
+
+
+def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    """Call a function, and check that it has not written to the arrays that it was given.
+
+    Raises
+    ------
+    InPlaceError
+        If it has.
+    """
+    arrays = [*_arrays(given)]
+    before = [_print_of(array) for array in arrays]
+    found = function(*given, **attrs)
+    for array, print in zip(arrays, before, strict=True):
+        if _print_of(array) != print:
+            raise errors.InPlaceError(
+                f"{what} wrote to an array that it was given, {errors.describe(array)}: other operations and "
+                "rules read that as well. Make a new array, as in `g = g * 2` in place of `g *= 2`"
+            )
+    return found
+
+
+def checked_rules(rules: Rules, mode: str, name: str) -> Rules:
+    """Return rules of an operation, of users' functions such that return arrays of their own."""
+    given, what = cast("Any", rules), f"the {mode} rule of {name}"
+    if given is None:
+        return rules
+    checked = _checked(given, what) if callable(given) else [rule and _checked(rule, what) for rule in given]
+    return cast("Rules", checked)
+
+
+def _checked(rule: Callable[..., Any], what: str) -> Callable[..., Any]:
+    if is_of_a_library(rule):
+        return rule
+
+    @wraps(rule)
+    def checked(*given: Any, **attrs: Any) -> Any:
+        found = unwritten(rule, what, given, attrs)
+        if type(found) is np.ndarray:
+            return found if found is given[0] else as_own(found)
+        if type(found) in (list, tuple):
+            return type(found)([as_own(part, 2) if type(part) is np.ndarray else part for part in found])
+        return found
+
+    return checked
+
+
+def _arrays(given: Sequence[Any]) -> Iterator[np.ndarray]:
+    for value in given:
+        if type(value) is np.ndarray:
+            yield value
+        elif isinstance(value, (tuple, list)):  # of several results, or of tangents
+            yield from _arrays(value)
+
+
+def _print_of(array: np.ndarray) -> bytes:
+    """Return the content of an array, or some of it."""
+    if array.nbytes <= _SMALL:
+        return array.tobytes()
+    return array.flat[:: array.size // _LOOKED_AT].tobytes()
