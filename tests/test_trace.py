@@ -212,11 +212,9 @@ def test_a_sweep_of_old_and_new_values_of_a_leaf_is_an_error(sweep):
     def swept(root):
         if sweep == "jvp":
             return trace.jvp(root, {x: 1.0})
-        return (
-            trace.pull_back({root.id: np.ones(())})
-            if sweep == "pull_back"
-            else getattr(trace, sweep)(root)[0]
-        )
+        if sweep == "pull_back":
+            return trace.pull_back({root.id: np.ones(())})[0]
+        return getattr(trace, sweep)(root)[0]
 
     trace.set(x, 3.0)
     both, fresh = x * before, 5 * x
