@@ -134,6 +134,23 @@ def _innermost_while_open(operands: Sequence[Any]) -> Any:
     return over if over is not None or not is_clear else found
 
 
+def in_bodies(operands: Sequence[Any]) -> Sequence[Any]:
+    """Map Vars from outside of bodies of loops that are recorded here to inputs of these bodies.
+
+    An operation on Vars from outside would otherwise be one for all steps, and its rule be applied to the sum
+    of their adjoints.
+    """
+    traces = [x.trace_ref() for x in operands if isinstance(x, Handle)]
+    deepest = max([trace.level for trace in traces if trace is not None], default=inf)
+    thread = get_ident()
+    for block in BLOCKS.get():
+        body = block.interpreter
+        if body is not None and body.is_body and block.thread == thread and body.level > deepest:
+            operands = [body.own(x) if isinstance(x, Handle) else x for x in operands]
+            deepest = body.level
+    return operands
+
+
 def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
     """Return the innermost interceptor open here that is deeper than a level, and not busy.
 

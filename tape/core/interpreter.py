@@ -56,6 +56,8 @@ class Interpreter:
         Whether its Vars stand for several values each.
     is_program : bool
         Whether it records a program: nothing on it is differentiated.
+    is_body : bool
+        Whether it records the body of a loop, for all steps.
     is_interceptor : bool
         Whether it processes operations on Vars from outside while it is open.
     is_plain : bool
@@ -72,6 +74,7 @@ class Interpreter:
     level: int
     is_batch: ClassVar[bool] = False
     is_program: ClassVar[bool] = False
+    is_body: ClassVar[bool] = False
     is_interceptor: ClassVar[bool] = False
     is_plain: bool = False
     is_mapped: bool = False

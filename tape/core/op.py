@@ -16,7 +16,7 @@ import numpy as np
 
 from tape.core.batch_rules import BatchRule
 from tape.core.calls import shared_call
-from tape.core.dispatch import innermost
+from tape.core.dispatch import in_bodies, innermost
 from tape.core.failures import NUMPY_ERRORS, is_of_a_library, raise_failure
 from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle
@@ -59,6 +59,8 @@ def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """
     for operand in operands:
         if isinstance(operand, Handle):
+            if OPEN and not op.is_linear:
+                operands = in_bodies(operands)
             return innermost(operands).process(op, operands, attrs)
     if OPEN and (lifted := lift_all(operands)) is not None:
         return innermost(lifted).process(op, lifted, attrs)
@@ -174,6 +176,7 @@ class Op:
         self.pattern = pattern
         self.lower = lower
         self.is_constant = False
+        self.is_linear = self.vjp is vjp and self.jvp is jvp  # rules of users may clip adjoints, say
         self.read_operands: dict[int, bool] = {}  # whether derivatives may read them: see `tape.core.held`
         self._constant: Op | None = None
         self._calls: dict[Any, Call] = {}  # by which operands are active, and by static arguments

@@ -81,9 +81,9 @@ def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], att
 
 
 def checked_rules(rules: Rules, mode: str, name: str) -> Rules:
-    """Return rules of an operation, of users' functions such that return arrays of their own."""
+    """Return rules of an operation: the same if all are of this library, else such that return own arrays."""
     given, what = cast("Any", rules), f"the {mode} rule of {name}"
-    if given is None:
+    if all(rule is None or is_of_a_library(rule) for rule in ([given] if callable(given) else given or ())):
         return rules
     checked = _checked(given, what) if callable(given) else [rule and _checked(rule, what) for rule in given]
     return cast("Rules", checked)

@@ -362,6 +362,7 @@ class Segment:
         if self.inlined is not None and self.operands:
             return self._as_rows(self.inlined, vjp, jvp, taylor, is_of_code)
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
+        op.is_linear = is_of_code
         found = self.packing.restore(op(*self.operands) if self.operands else self.forward())
         return tree.map(_own, found)
 

@@ -296,10 +296,11 @@ class _Call:
         return array
 
     def is_linear(self) -> bool:
-        """Return whether the rule scales with what it gets, as far as two scales can tell.
+        """Return whether the rule scales and adds with what it gets, as far as some numbers can tell.
 
-        A rule that clips gradients does not: how often a program applies it, to an adjoint or to its parts,
-        then makes a difference. It has to be applied where Python applies it.
+        A rule that clips gradients does not, nor one that takes their absolute values: how often a program
+        applies it, to an adjoint or to its parts, then makes a difference. It has to be applied where Python
+        applies it.
         """
         rows, rng = self.segment.inlined, np.random.default_rng(0)
         assert rows is not None
@@ -309,22 +310,35 @@ class _Call:
         with computing(recorder()), np.errstate(all="ignore"):
             try:
                 out = rows.floats(rows.forward(*operands))
-                given = [_random_like(rng, x) for x in ([out] if self.is_reverse else operands)]
-                small, large = (self._applied(out, operands, given, scale) for scale in (1e-3, 1e3))
+                likes = [out] if self.is_reverse else operands
+                one, other = ([_random_like(rng, like) for like in likes] for _ in range(2))
+                small, large, opposite = (
+                    [_combined(np.multiply, x, scale) for x in one] for scale in (1e-3, 1e3, -2.0)
+                )
+                sums = [
+                    [_combined(np.add, *pair) for pair in zip(one, x, strict=True)] for x in (other, opposite)
+                ]
+                of_one, of_small, of_large, *of_others = (
+                    self._applied(out, operands, given)
+                    for given in (one, small, large, other, opposite, *sums)
+                )
             except Exception:  # the rule raises it again where it is needed
                 return True
         return all(
             np.allclose(1e6 * a, b, rtol=1e-6, atol=0, equal_nan=True)
-            for a, b in zip(small, large, strict=True)
+            and _is_sum(c, d, of_both)
+            and _is_sum(c, e, of_opposites)
+            for a, b, c, d, e, of_both, of_opposites in zip(
+                of_small, of_large, of_one, *of_others, strict=True
+            )
         )
 
-    def _applied(self, out: Any, operands: Sequence[Any], given: Sequence[Any], scale: float) -> list[Any]:
-        """Return what the rule makes of adjoints or tangents, times a number: plain arrays."""
-        scaled = [_times(scale, x) for x in given]
+    def _applied(self, out: Any, operands: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """Return what the rule makes of adjoints or tangents: plain arrays."""
         if self.is_reverse:
-            found = self._given_vjp(scaled[0], out, operands)
+            found = self._given_vjp(given[0], out, operands)
         else:
-            found = [self._given_jvp([x if is_float(x) else None for x in scaled], out, operands)]
+            found = [self._given_jvp([x if is_float(x) else None for x in given], out, operands)]
         return [part for x in found if x is not None for part in unpack(x)]
 
     # ---- both modes ------------------------------------------------------------------------------
@@ -375,7 +389,16 @@ def _random_like(rng: np.random.Generator, value: Any) -> Any:
     return rng.normal(size=np.shape(value)).astype(np.result_type(value))[()]
 
 
-def _times(scale: float, value: Any) -> Any:
+def _combined(ufunc: np.ufunc, value: Any, other: Any) -> Any:
+    """Return a ufunc of two values, or of a value and a number, in the dtype of the first."""
     if type(value) is Results:
-        return Results([_times(scale, part) for part in value])
-    return (value * scale).astype(value.dtype) if is_float(value) else value
+        others = other if type(other) is Results else [other] * len(value)
+        return Results([_combined(ufunc, *pair) for pair in zip(value, others, strict=True)])
+    return ufunc(value, other).astype(value.dtype) if is_float(value) else value
+
+
+def _is_sum(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> bool:
+    """Return whether the third array is the sum of the others, but for rounding."""
+    largest = max([np.max(np.abs(x), initial=0, where=np.isfinite(x)) for x in (a, b, total)])
+    rounding = 1e3 * np.finfo(total.dtype).eps if total.dtype.kind in "fc" else 0
+    return np.allclose(a + b, total, rtol=0, atol=rounding * largest, equal_nan=True)

@@ -193,6 +193,7 @@ class BodyTrace(Trace):
         self.step_counts: list[tuple[Any, Any]] = []
         self._leaves: dict[Any, Any] = {}  # by the identity of the value from outside
 
+    is_body = True
     var_type: ClassVar[type[Var]]
 
     def __enter__(self) -> BodyTrace:
