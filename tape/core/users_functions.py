@@ -6,7 +6,7 @@ array that they were given, which other operations and rules read as well, that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from sys import getrefcount
 from typing import Any, TypeVar, cast
@@ -68,15 +68,17 @@ def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], att
     InPlaceError
         If it has.
     """
-    arrays = [*_arrays(given)]
-    before = [_print_of(array) for array in arrays]
+    arrays = _arrays(given)
+    before = [*map(_print_of, arrays)]
     found = function(*given, **attrs)
-    for array, print in zip(arrays, before, strict=True):
-        if _print_of(array) != print:
-            raise errors.InPlaceError(
-                f"{what} wrote to an array that it was given, {errors.describe(array)}: other operations and "
-                "rules read that as well. Make a new array, as in `g = g * 2` in place of `g *= 2`"
-            )
+    if [*map(_print_of, arrays)] != before:
+        changed = next(
+            array for array, print in zip(arrays, before, strict=True) if _print_of(array) != print
+        )
+        raise errors.InPlaceError(
+            f"{what} wrote to an array that it was given, {errors.describe(changed)}: other operations and "
+            "rules read that as well. Make a new array, as in `g = g * 2` in place of `g *= 2`"
+        )
     return found
 
 
@@ -105,12 +107,12 @@ def _checked(rule: Callable[..., Any], what: str) -> Callable[..., Any]:
     return checked
 
 
-def _arrays(given: Sequence[Any]) -> Iterator[np.ndarray]:
-    for value in given:
-        if type(value) is np.ndarray:
-            yield value
-        elif isinstance(value, (tuple, list)):  # of several results, or of tangents
-            yield from _arrays(value)
+def _arrays(given: Sequence[Any]) -> list[np.ndarray]:
+    arrays = [value for value in given if type(value) is np.ndarray]
+    for several in given if len(arrays) < len(given) else ():  # results, or tangents
+        if isinstance(several, (tuple, list)):
+            arrays += _arrays(several)
+    return arrays
 
 
 def _print_of(array: np.ndarray) -> bytes:
