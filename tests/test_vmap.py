@@ -684,3 +684,27 @@ def test_results_that_differ_between_examples_are_refused_by_name(way, transform
     ):
         with pytest.raises(error, match=message):
             WAYS[way](transform(tape.vmap(f)))(x)
+
+
+# ---- functions of the user's, element by element ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("others", [W[0], W[:2], np.float64(0.7)])
+def test_functions_of_apply_may_depend_on_some_operands_only(way, others):
+    """On those that are the same for all examples, or on those that are not."""
+    only_first = (lambda a, b: a * a, (lambda a, b: 2 * a, lambda a, b: 0.0))
+    only_second = (lambda a, b: b * b, (lambda a, b: 0.0, lambda a, b: 2 * b))
+    product = (lambda a, b: a * b * b, (lambda a, b: b * b, lambda a, b: 2 * a * b))
+    for f, df in (only_first, only_second, product):
+        for x, y in ((X, others), (X[:, 0], others)):
+            mapped = tape.vmap(lambda v, b, f=f, df=df: np.sum(tape.apply((v, b), f, df)), (0, None))
+            looped = tape.vmap(lambda v, b, f=f: np.sum(f(*np.broadcast_arrays(v, b))), (0, None))
+            for derivative in (
+                lambda g: g,
+                lambda g: tape.grad(lambda x, y: np.sum(np.sin(g(x, y))), (0, 1)),
+                lambda g: lambda x, y: tape.jvp(g, (x, y), (x, y))[1],
+            ):
+                found, expected = WAYS[way](derivative(mapped))(x, y), derivative(looped)(x, y)
+                for a, b in zip(tape.tree.leaves(found), tape.tree.leaves(expected), strict=True):
+                    assert_close(a, b, 1e-12)
