@@ -212,9 +212,11 @@ class Op:
             value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
-        if type(value) is np.ndarray:
+        if type(value) is np.ndarray and (self.explains_errors or value.dtype.kind in "fiubc"):
             return value if self.explains_errors or getrefcount(value) <= _FRESH else _own(value, operands)
-        return value if isinstance(value, np.generic) else checked_results(value, self.name)
+        if isinstance(value, np.generic) and (self.explains_errors or value.dtype.kind in "fiubc"):
+            return value
+        return checked_results(value, self.name)
 
     call = shared_call  # as methods
     fail = raise_failure
