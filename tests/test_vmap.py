@@ -689,6 +689,13 @@ def test_results_that_differ_between_examples_are_refused_by_name(way, transform
 # ---- functions of the user's, element by element ---------------------------------------------------------
 
 
+DERIVATIVES = (
+    lambda g: g,
+    lambda g: tape.grad(lambda x, y: np.sum(np.sin(g(x, y))), (0, 1)),
+    lambda g: lambda x, y: tape.jvp(g, (x, y), (x, y))[1],
+)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("others", [W[0], W[:2], np.float64(0.7)])
 def test_functions_of_apply_may_depend_on_some_operands_only(way, others):
@@ -700,11 +707,7 @@ def test_functions_of_apply_may_depend_on_some_operands_only(way, others):
         for x, y in ((X, others), (X[:, 0], others)):
             mapped = tape.vmap(lambda v, b, f=f, df=df: np.sum(tape.apply((v, b), f, df)), (0, None))
             looped = tape.vmap(lambda v, b, f=f: np.sum(f(*np.broadcast_arrays(v, b))), (0, None))
-            for derivative in (
-                lambda g: g,
-                lambda g: tape.grad(lambda x, y: np.sum(np.sin(g(x, y))), (0, 1)),
-                lambda g: lambda x, y: tape.jvp(g, (x, y), (x, y))[1],
-            ):
+            for derivative in DERIVATIVES:
                 found, expected = WAYS[way](derivative(mapped))(x, y), derivative(looped)(x, y)
                 for a, b in zip(tape.tree.leaves(found), tape.tree.leaves(expected), strict=True):
                     assert_close(a, b, 1e-12)

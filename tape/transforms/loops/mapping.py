@@ -49,7 +49,6 @@ def _mapped(f: Callable[[Any], Any], xs: Any, name: str) -> Any:
 
 def _each(name: str, f: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Any:
     """Return what an operation returns for each element of some arrays, stacked."""
-
     returned: list[Sequence[Any]] = []  # for each element, or for one that stands for all
 
     def one(elements: Sequence[Any]) -> Any:
