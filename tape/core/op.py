@@ -180,6 +180,8 @@ class Op:
         self.view = view
         self.widens = widens
         self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
+        rules = [rule for mode in (vjp, jvp) for rule in ([mode] if callable(mode) else mode or ())]
+        self.is_users = not all(rule is None or is_of_a_library(rule) for rule in (forward, *rules))
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
