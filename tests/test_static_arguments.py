@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape import errors
 from tape.core.static_arguments import copied
 
 X = np.array([0.3, 1.2, 0.7])
@@ -165,3 +166,103 @@ def test_copies_are_of_the_same_classes_and_share_what_cannot_change():
         assert type(copied(new(), {})) is type(new())
     assert copied(deque([1], maxlen=2), {}).maxlen == 2
     assert copied(defaultdict(float), {})["new"] == 0.0
+
+
+# ---- functions among them ----------------------------------------------------------------------------------
+
+taken = tape.Op(lambda x, *, f, df: f(x), name="taken", vjp=[lambda g, out, x, f, df: g * df(x)])
+CALLS = {
+    "apply": tape.apply,
+    "apply of several": lambda x, f, df: tape.apply((x, 2.0), lambda a, b: f(a), (lambda a, b: df(a), None)),
+    "an operation": lambda x, f, df: taken(x, f=f, df=df),
+}
+k = 0.0
+
+
+def by_variables(x, call):
+    total = 0.0
+    for k in (1.0, 2.0, 3.0):
+        total = total + np.sum(call(x, lambda a: a * k, lambda a: k + 0 * a))  # noqa: B023
+    return total
+
+
+def by_globals(x, call):
+    global k
+    total = 0.0
+    for k in (1.0, 2.0, 3.0):
+        total = total + np.sum(call(x, lambda a: a * k, lambda a: k + 0 * a))  # noqa: B023
+    return total
+
+
+def by_functions(x, call):
+    def scale(a):
+        return a * k
+
+    total = 0.0
+    for k in (1.0, 2.0, 3.0):  # noqa: B007
+        total = total + np.sum(call(x, lambda a: scale(a), lambda a: scale(1.0) + 0 * a))
+    return total
+
+
+def by_arrays(x, call):
+    k, total = np.zeros(1), 0.0
+    for k[0] in (1.0, 2.0, 3.0):
+        total = total + np.sum(call(x, lambda a: a * k, lambda a: k + 0 * a))
+    return total
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("f", [by_variables, by_globals, by_functions, by_arrays])
+def test_functions_find_what_there_was_at_the_call(f, call, compiled, way):
+    """Or a program refuses, since it would read an array as it is in each call."""
+    g = WAYS[way](lambda x: f(x, CALLS[call]))
+    g = tape.compile(g) if compiled else g
+    for factor in (1.0, 2.0, 3.0):
+        if compiled and f is by_arrays:
+            with pytest.raises(errors.InPlaceError):
+                g(factor * X)
+        else:
+            np.testing.assert_allclose(g(factor * X), 6 * factor * np.sum(X))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_replay_runs_functions_with_what_there_was(call):
+    trace = tape.Trace()
+    x = trace.param(X)
+    y = by_variables(x, CALLS[call])
+    trace.set(x, 2 * X)
+    trace.replay()
+    np.testing.assert_allclose(y.value, 12 * np.sum(X))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("scale", [1.0, np.ones(1)])
+def test_what_functions_read_may_change_between_calls_of_a_program(scale, call, way):
+    def f(x):
+        return np.sum(CALLS[call](x, lambda a: a * scale, lambda a: scale + 0 * a))
+
+    g = tape.compile(WAYS[way](f))
+    for number in (1.0, 2.0, 2.0, 3.0, 1.0):
+        if isinstance(scale, np.ndarray):
+            scale[:] = number
+        else:
+            scale = number
+        np.testing.assert_allclose(g(X), number * np.sum(X))
+
+
+def test_functions_may_change_what_they_read():
+    calls, buffer = 0, np.zeros(3)
+
+    def slope(a):
+        nonlocal calls
+        calls += 1
+        buffer[:] = calls
+        return np.cos(a)
+
+    found = tape.grad(lambda x: sum(np.sum(tape.apply(i * x, np.sin, slope)) for i in (1, 2, 3)))(X)
+    np.testing.assert_allclose(found, sum(i * np.cos(i * X) for i in (1, 2, 3)))
+    assert calls == 3
+    np.testing.assert_array_equal(buffer, 3.0)

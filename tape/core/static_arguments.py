@@ -1,8 +1,8 @@
 """Static arguments of operations of users, as they were at the call: rules read them when all code has run.
 
-Copied are arrays, the collections of Python, dataclasses and namespaces, at any depth. What a program calls
-back reads the objects themselves, which may change from call to call, unless the function that is recorded
-has changed them.
+Copied are arrays, the collections of Python, dataclasses and namespaces, at any depth; functions find by
+their names what there was. What a program calls back reads the objects themselves, which may change from call
+to call, unless the function that is recorded has changed them.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import fields, is_dataclass
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, NoneType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.core.closures import bound, is_as_it_was
 from tape.core.interpreter import OPEN, opened
 from tape.core.node import Call, Pull
 
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-_CONSTANT = frozenset({bool, int, float, complex, str, bytes, NoneType, type, FunctionType,
-                       BuiltinFunctionType, np.ufunc, np.float64, np.int64})  # fmt: skip
+_CONSTANT = frozenset({bool, int, float, complex, str, bytes, NoneType, type, BuiltinFunctionType, np.ufunc,
+                       np.float64, np.int64})  # fmt: skip
 _LISTS = frozenset({list, deque})
 _DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
 _FLAT = frozenset({set, bytearray})
@@ -82,6 +84,8 @@ def copied(value: Any, seen: dict[int, Any]) -> Any:
     kind = type(value)
     if kind in _CONSTANT or (kind is tuple and _CONSTANT.issuperset(map(type, value))):
         return value
+    if kind is FunctionType or kind is partial:
+        return bound(value)
     if id(value) in seen:
         return seen[id(value)]
     new = value
@@ -112,6 +116,8 @@ def _is_same(before: Any, now: Any, seen: set[int]) -> bool:
     kind = type(before)
     if before is now or id(before) in seen:
         return True
+    if type(now) is FunctionType or type(now) is partial:
+        return is_as_it_was(before, now)
     if kind is not type(now):
         return False
     seen.add(id(before))

@@ -353,6 +353,7 @@ _apply_several_op = Op(
     batch=_apply_several_batch,
     explains_errors=False,
 )
+_apply_op.is_users = _apply_several_op.is_users = True  # as the functions are that they are given
 
 
 def apply(x: Any, f: Callable[..., Any], df: Any, name: str | None = None) -> Any:
