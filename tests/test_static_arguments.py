@@ -266,3 +266,17 @@ def test_functions_may_change_what_they_read():
     np.testing.assert_allclose(found, sum(i * np.cos(i * X) for i in (1, 2, 3)))
     assert calls == 3
     np.testing.assert_array_equal(buffer, 3.0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rules_may_look_things_up_by_functions(compiled):
+    def sine(a):
+        return np.sin(a)
+
+    def shifted(a, by=1.0):
+        return np.sin(a) + by
+
+    slopes = {sine: np.cos, shifted: np.cos}
+    op = tape.Op(lambda x, *, f: f(x), name="op", vjp=[lambda g, out, x, f: g * slopes[f](x)])
+    g = tape.grad(lambda x: np.sum(op(x, f=sine) + op(x, f=shifted)))
+    np.testing.assert_allclose((tape.compile(g) if compiled else g)(X), 2 * np.cos(X))

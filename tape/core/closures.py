@@ -115,11 +115,11 @@ class Bound(Reaching):
         return found
 
     def is_as_it_was(self) -> bool:
-        """Return whether its names are bound to what there was; raise if arrays hold something else."""
-        for kept in self._arrays.values():
-            if kept.is_changed():
-                raise written_into(kept.array)
-        return not self._reach.is_changed()
+        """Return whether names are bound to what there was, and arrays hold it; in a program they must."""
+        changed = [kept.array for kept in self._arrays.values() if kept.is_changed()]
+        if changed and self._is_in_program:
+            raise written_into(changed[0])
+        return not changed and not self._reach.is_changed()
 
     # ---- what it changes itself ------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ def is_as_it_was(found: Any, f: Any) -> bool:
     Raises
     ------
     InPlaceError
-        If an array was written into that the function reads.
+        If an array was written into that the function reads, while a program is recorded.
     """
     if isinstance(found, Bound):
         return found.is_as_it_was()

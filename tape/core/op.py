@@ -182,6 +182,7 @@ class Op:
         self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
         rules = [rule for mode in (vjp, jvp) for rule in ([mode] if callable(mode) else mode or ())]
         self.is_users = not all(rule is None or is_of_a_library(rule) for rule in (forward, *rules))
+        self.looks_functions_up = self.is_users  # given as static arguments, not only calls them
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _CONSTANT = frozenset({bool, int, float, complex, str, bytes, NoneType, type, BuiltinFunctionType, np.ufunc,
                        np.float64, np.int64})  # fmt: skip
+_FUNCTIONS = frozenset({FunctionType, partial})
 _LISTS = frozenset({list, deque})
 _DICTS = frozenset({dict, OrderedDict, defaultdict, Counter})
 _FLAT = frozenset({set, bytearray})
@@ -36,16 +37,23 @@ def call_as_is(op: Op, attrs: dict[str, Any], active: tuple[bool, ...]) -> Call:
     copies = {key: x if type(x) in _CONSTANT else copied(x, {}) for key, x in attrs.items()}
     program = next((one for one in reversed(opened()) if one.is_program), None) if OPEN else None
     if program is None:
-        return op.call(copies, active)
+        if not op.looks_functions_up:
+            return op.call(copies, active)
+        functions = {key: x for key, x in attrs.items() if type(x) in _FUNCTIONS and x is not copies[key]}
+        if not functions:
+            return op.call(copies, active)
+        return LateCall(op, copies | functions, copies, op.call({}, active).pull)
     if all(copies[key] is attrs[key] for key in attrs):
         return op.call(attrs, active)
-    call = CallInProgram(op, attrs, copies, op.call({}, active).pull)
+    call = LateCall(op, attrs, copies, op.call({}, active).pull)
     program.late.append(call)
     return call
 
 
-class CallInProgram(Call):
-    """A call that is recorded for a program, with static arguments that may change.
+class LateCall(Call):
+    """A call with static arguments of which some are themselves, as long as they do not change.
+
+    In a program all are, as it reads them in every call; elsewhere functions, by which rules look things up.
 
     Parameters
     ----------
@@ -84,7 +92,7 @@ def copied(value: Any, seen: dict[int, Any]) -> Any:
     kind = type(value)
     if kind in _CONSTANT or (kind is tuple and _CONSTANT.issuperset(map(type, value))):
         return value
-    if kind is FunctionType or kind is partial:
+    if kind in _FUNCTIONS:
         return bound(value)
     if id(value) in seen:
         return seen[id(value)]
@@ -116,7 +124,7 @@ def _is_same(before: Any, now: Any, seen: set[int]) -> bool:
     kind = type(before)
     if before is now or id(before) in seen:
         return True
-    if type(now) is FunctionType or type(now) is partial:
+    if type(now) in _FUNCTIONS:
         return is_as_it_was(before, now)
     if kind is not type(now):
         return False

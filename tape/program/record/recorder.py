@@ -19,7 +19,7 @@ from tape.core.dispatch import Interceptor
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, Leaf, Node
 from tape.core.operands import as_operand, tell_places
-from tape.core.static_arguments import CallInProgram, call_as_is
+from tape.core.static_arguments import LateCall, call_as_is
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.core.weak import weak
@@ -98,7 +98,7 @@ class Recorder(Trace):
     reads_layout : bool
         Whether what was recorded depends on how arrays lie in memory: elements were taken in that order, or
         something was written to that may share memory with something else.
-    late : list of CallInProgram
+    late : list of LateCall
         The calls with static arguments that may change.
     """
 
@@ -126,7 +126,7 @@ class Recorder(Trace):
         self.ints_read: frozenset[int] = frozenset()
         self.ints_computed: dict[Any, Any] = {}
         self.reads_layout = False
-        self.late: list[CallInProgram] = []
+        self.late: list[LateCall] = []
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
