@@ -83,6 +83,23 @@ def test_results_within_results_are_refused_by_name():
         Op(lambda x: (x, [x, x]), name="mine")(trace.param(X))
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [lambda f: f, tape.grad, lambda f: lambda x: tape.jvp(f, (x,), (x,)), tape.compile,
+     lambda f: tape.compile(tape.grad(f)), tape.vmap],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("returned", "named"),
+    [(None, "None"), ({"a": 1.0}, "{'a': 1.0}"), (iter([1.0]), "<list_iterator"), ("text", "'text'"),
+     (np.str_("text"), "<U4"), (np.array([1.0, None]), "object"), ((np.ones(3), None), "None"),
+     ((np.ones(3), np.array(["a"])), "<U1")],
+)  # fmt: skip
+def test_results_that_are_no_numbers_are_refused_by_name(returned, named, transform):
+    op = Op(lambda x: returned, name="mine", vjp=[lambda g, out, x: g])
+    with pytest.raises(errors.DTypeError, match=f"mine returned {named}.*no array of numbers"):
+        transform(op)(X)
+
+
 def test_python_and_numpy_scalars_make_numpy_scalars():
     for f in (lambda x: 1j * x, lambda x: 1j + x, lambda x: 1j - x, lambda x: 1j / x, lambda x: x * 1j):
         out, pull = tape.vjp(f, 2.0)

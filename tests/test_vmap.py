@@ -630,3 +630,84 @@ def test_what_is_not_mapped_is_read_only():
     with pytest.raises(ValueError, match="read-only"):
         tape.vmap(f, (None, 0))(shared, np.arange(2.0))
     np.testing.assert_array_equal(shared, np.ones(3))
+
+
+# ---- operations of users whose results differ in number or in kind -------------------------------------
+
+
+def one_result(**options):
+    """An operation that returns a tuple of one result."""
+    return tape.Op(lambda x: (x * x,), name="one", vjp=[lambda g, out, x: 2 * x * g[0]], **options)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("data_dependent", [True, False])
+def test_a_tuple_of_one_result_stays_a_tuple(way, data_dependent):
+    one = one_result(data_dependent=data_dependent)
+
+    def mapped(xs):
+        return np.sin(tape.vmap(lambda x: one(x)[0])(xs))
+
+    def total(xs):
+        return np.sum(mapped(xs))
+
+    slope = 2 * X * np.cos(X**2)
+    functions = {
+        mapped: np.sin(X**2),
+        tape.grad(total): slope,
+        (lambda xs: tape.jvp(total, (xs,), (xs,))[1]): np.sum(slope * X),
+        tape.vmap(tape.grad(lambda x: np.sum(np.sin(one(x)[0])))): slope,
+        tape.vmap(tape.jacobian(lambda x: one(x)[0])): np.stack([np.diag(2 * x) for x in X]),
+    }
+    for f, expected in functions.items():
+        g = WAYS[way](f)
+        for _ in range(2):
+            assert_close(g(X), expected, 1e-12)
+
+
+def test_a_tuple_of_one_result_of_an_empty_batch_is_a_tuple():
+    one = one_result(data_dependent=False)
+    assert tape.vmap(lambda x: one(x)[0])(X[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("transform", [lambda f: f, lambda f: tape.grad(lambda x: np.sum(f(x)))])
+def test_results_that_differ_between_examples_are_refused_by_name(way, transform):
+    counts = tape.Op(lambda x: (x,) * (1 + int(x > 1)), name="counts", vjp=[lambda g, out, x: g[0]])
+    either = tape.Op(lambda x: x * 1.0 if x > 1 else (x,), name="either", vjp=[lambda g, out, x: g])
+    kinds = tape.Op(lambda x: x * 1.0 if x > 1 else int(x), name="kinds", vjp=[lambda g, out, x: g])
+    x = np.array([0.3, 1.2, 0.7])
+    for f, error, message in (
+        (lambda v: counts(v)[0], errors.ShapeError, "counts returns tuples of other lengths.*: 1, 2"),
+        (either, errors.ShapeError, "either returns tuples of other lengths.*: 1, no tuple"),
+        (kinds, errors.DTypeError, "kinds returns arrays of other dtypes.*: int64, float64"),
+    ):
+        with pytest.raises(error, match=message):
+            WAYS[way](transform(tape.vmap(f)))(x)
+
+
+# ---- functions of the user's, element by element ---------------------------------------------------------
+
+
+DERIVATIVES = (
+    lambda g: g,
+    lambda g: tape.grad(lambda x, y: np.sum(np.sin(g(x, y))), (0, 1)),
+    lambda g: lambda x, y: tape.jvp(g, (x, y), (x, y))[1],
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("others", [W[0], W[:2], np.float64(0.7)])
+def test_functions_of_apply_may_depend_on_some_operands_only(way, others):
+    """On those that are the same for all examples, or on those that are not."""
+    only_first = (lambda a, b: a * a, (lambda a, b: 2 * a, lambda a, b: 0.0))
+    only_second = (lambda a, b: b * b, (lambda a, b: 0.0, lambda a, b: 2 * b))
+    product = (lambda a, b: a * b * b, (lambda a, b: b * b, lambda a, b: 2 * a * b))
+    for f, df in (only_first, only_second, product):
+        for x, y in ((X, others), (X[:, 0], others)):
+            mapped = tape.vmap(lambda v, b, f=f, df=df: np.sum(tape.apply((v, b), f, df)), (0, None))
+            looped = tape.vmap(lambda v, b, f=f: np.sum(f(*np.broadcast_arrays(v, b))), (0, None))
+            for derivative in DERIVATIVES:
+                found, expected = WAYS[way](derivative(mapped))(x, y), derivative(looped)(x, y)
+                for a, b in zip(tape.tree.leaves(found), tape.tree.leaves(expected), strict=True):
+                    assert_close(a, b, 1e-12)

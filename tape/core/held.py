@@ -274,6 +274,7 @@ def _loads(rule: Any, position: int) -> bool:
     """Return whether a function may read one of its arguments."""
     if isinstance(rule, partial) and rule.func.__module__.startswith("tape.core."):
         return False  # derived from a rule of the other mode
+    rule = getattr(rule, "__wrapped__", rule)
     if type(rule) is not FunctionType:
         return True
     code = rule.__code__

@@ -28,6 +28,8 @@ from tape.core.series import TaylorRule
 from tape.core.table import implements
 from tape.core.users_functions import as_own, checked_rules, unwritten
 
+_OBJECT = np.dtype(object)
+
 
 def _read(attr: Any) -> Any:
     """Return a static argument with plain integers and bools in place of Vars, which are read."""
@@ -168,6 +170,9 @@ class Op:
         self.view = view
         self.widens = widens
         self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
+        rules = [rule for mode in (vjp, jvp) for rule in ([mode] if callable(mode) else mode or ())]
+        self.is_users = not all(rule is None or is_of_a_library(rule) for rule in (forward, *rules))
+        self.looks_functions_up = self.is_users  # given as static arguments, not only calls them
         self.name = name or forward.__name__.strip("_")
         self.vjp = checked_rules(vjp, "vjp", self.name)
         self.jvp = checked_rules(jvp, "jvp", self.name)
@@ -204,9 +209,10 @@ class Op:
                 value = unwritten(self.forward, f"the forward function of {self.name}", operands, attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
-        if type(value) is np.ndarray:
+        is_numbers = self.explains_errors or getattr(value, "dtype", _OBJECT).kind in "fiubc"
+        if type(value) is np.ndarray and is_numbers:
             return value if self.explains_errors or self.view is not None else as_own(value)
-        return value if isinstance(value, np.generic) else checked_results(value, self.name)
+        return value if isinstance(value, np.generic) and is_numbers else checked_results(value, self.name)
 
     call = shared_call  # as methods
     fail = raise_failure

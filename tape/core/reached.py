@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dis import get_instructions
 from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType
+from itertools import repeat
+from operator import attrgetter, is_
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +85,47 @@ def content(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return _EMPTY
+
+
+_content = attrgetter("cell_contents")
+_CONSTANTS = frozenset({bool, int, float, complex, str, bytes, NoneType, type, ModuleType, np.ufunc, np.int64,
+                        np.float64, BuiltinFunctionType, type(np.sum), type(_EMPTY)})  # fmt: skip
+
+
+def constants_of(function: FunctionType) -> list[Any] | None:
+    """Return what the names in a function are bound to, in some order; None if not all are constants."""
+    known, closure = _names_by_id.get(id(function.__code__)), function.__closure__
+    names = _names(function.__code__) if known is None else known[1]
+    if names.needs_all or function.__defaults__ or function.__kwdefaults__:
+        return None
+    found: list[Any] = []
+    if closure:
+        try:
+            found += map(_content, closure)
+        except ValueError:  # a variable is bound to nothing
+            return None
+    if names.globals:
+        found += map(function.__globals__.get, names.globals, repeat(_EMPTY))
+    return found if _CONSTANTS.issuperset(map(type, found)) else None
+
+
+def rebound(function: FunctionType, constants: list[Any]) -> dict[Any, Any]:
+    """Return the constants that names in a function are not bound to any more, by the keys of a `Reach`."""
+    names = _names(function.__code__).globals
+    now = _bindings(function, names)
+    if all(map(is_, now, constants)):
+        return {}
+    keys = [*map(id, function.__closure__ or ()), *[(id(function.__globals__), name) for name in names]]
+    return {key: old for key, old, new in zip(keys, constants, now, strict=True) if old is not new}
+
+
+def _bindings(function: FunctionType, names: frozenset[str]) -> list[Any]:
+    """Return what the variables around a function, and these globals, are bound to."""
+    found = [*map(content, function.__closure__)] if function.__closure__ else []
+    if names:
+        space = function.__globals__
+        found += [space.get(name, _EMPTY) for name in names]
+    return found
 
 
 class Reaching:

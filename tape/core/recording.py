@@ -22,6 +22,7 @@ from tape.core.nesting import is_number
 from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
 from tape.core.param_trees import Trees
+from tape.core.static_arguments import call_as_is
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
 from tape.inspect import watching
@@ -187,10 +188,10 @@ class Recording(Nested):
         except errors.TapeError as error:
             tell_places(error, operands)
             raise
-        if attrs and not op.explains_errors and not OPEN:  # of users, who may write into arrays among them
-            attrs = {key: _apart(attr) for key, attr in attrs.items()}
+        is_fixed = not attrs or not op.is_users
         node = _new(Node)
-        node.value, node.call, node.inputs = value, op.call(attrs, tuple(active)), tuple(inputs)
+        node.call = op.call(attrs, tuple(active)) if is_fixed else call_as_is(op, attrs, tuple(active))
+        node.value, node.inputs = value, tuple(inputs)
         var = self.push(node)
         if node.call.pull is not None:
             for k, operand in enumerate(values):
@@ -217,13 +218,6 @@ class Recording(Nested):
         if self.taken is None:
             self.taken = Taken()
         self.taken.add(how, len(self.nodes), is_active)
-
-
-def _apart(attr: Any) -> Any:
-    """Return a static argument with copies of arrays and lists, which may change later."""
-    if isinstance(attr, list):
-        return [_apart(part) for part in attr]
-    return attr.copy() if isinstance(attr, np.ndarray) else attr
 
 
 def param_again(trace: Recording, value: Any) -> Var:

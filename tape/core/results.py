@@ -58,7 +58,13 @@ def _checked(value: Any, name: str) -> Any:
     """Return one result as an array or a NumPy scalar."""
     if (wrong := complaint(value)) is not None:
         raise errors.DTypeError(f"{name} returned {wrong}")
-    return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiubc":
+        raise errors.DTypeError(
+            f"{name} returned {errors.describe(value)}, which is no array of numbers. Return an array or a "
+            "number, or a tuple of these"
+        )
+    return array if isinstance(value, np.ndarray) else array[()]
 
 
 def is_several(value: Any) -> bool:

@@ -8,7 +8,7 @@ rule runs once for each element.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from tape.core import interpreter
 from tape.core.dispatch import recorder
 from tape.core.interpreter import Interpreter
 from tape.core.node import Handle, Leaf
-from tape.core.results import Results, unpack
+from tape.core.results import Results, is_several, unpack
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.interpreters import sharing
@@ -129,13 +129,22 @@ class Lanes(Interpreter):
         values = [x for x, each in pairs if each]
         if recorder() is not None:
             return INTERNAL["each"](op.name, one, values)  # a loop of the program
-        found = [unpack(one([x[i] for x in values])) for i in range(self.size)]
-        columns = [_stacked(op, column) for column in zip(*found, strict=True)]
-        return columns[0] if len(columns) == 1 else Results(columns)
+        found = [one([x[i] for x in values]) for i in range(self.size)]
+        if not any(map(is_several, found)):
+            return _stacked(op, found)
+        several = [unpack(x) if is_several(x) else () for x in found]
+        if len({*map(len, several)}) > 1:
+            counts = ", ".join(sorted({str(len(x) or "no tuple") for x in several}))
+            raise errors.ShapeError(
+                f"{op.name} returns tuples of other lengths for other elements of the batch: {counts}. All "
+                "must have as many results"
+            )
+        return Results([_stacked(op, column) for column in zip(*several, strict=True)])
 
 
 def _stacked(op: Any, results: Sequence[Any]) -> Any:
     """Join what an operation has returned for each element."""
+    check_kinds(op.name, results)
     shapes = list(dict.fromkeys(map(np.shape, results)))
     if len(shapes) > 1:
         found = ", ".join(map(str, shapes[:4])) + ", ..." * (len(shapes) > 4)
@@ -144,6 +153,22 @@ def _stacked(op: Any, results: Sequence[Any]) -> Any:
             "of one shape: np.where(mask, x, 0.0) keeps it, unlike x[mask], and so do reductions with where="
         )
     return ops.stack(results)
+
+
+def check_kinds(name: str, results: Iterable[Any]) -> None:
+    """Check that what an operation has returned for each element are all floats, or all none.
+
+    Raises
+    ------
+    DTypeError
+        If some are: joined, all would be.
+    """
+    dtypes = list(dict.fromkeys(map(np.result_type, results)))
+    if len({dtype.kind in "fc" for dtype in dtypes}) > 1:
+        raise errors.DTypeError(
+            f"{name} returns arrays of other dtypes for other elements of the batch: "
+            f"{', '.join(map(str, dtypes))}. Return floats for all, or for none"
+        )
 
 
 def _of_none(op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]) -> Any:
@@ -158,9 +183,9 @@ def _of_none(op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs
             f"the shape of {op.name} depends on its values, and an empty batch has none"
         )
     with np.errstate(all="ignore"):
-        found = [np.asarray(x) for x in unpack(op.compute(like, attrs))]
-    columns = [np.zeros((0, *x.shape), x.dtype) for x in found]
-    return columns[0] if len(columns) == 1 else Results(columns)
+        found = op.compute(like, attrs)
+    columns = [np.zeros((0, *x.shape), x.dtype) for x in map(np.asarray, unpack(found))]
+    return Results(columns) if is_several(found) else columns[0]
 
 
 _ON_SHAPES = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log as _log
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tape.core import batch_rules, series
 from tape.core.elementwise import elementwise, fused_elementwise
+from tape.core.linear import broadcast_to
 from tape.core.op import Op
 from tape.core.var import named
 from tape.errors import OptionError, ShapeError
@@ -334,14 +335,25 @@ def _apply_several_jvp(tangents: list[Any], out: Any, *xs: Any, f: Callable[...,
     return moved
 
 
+def _apply_several_batch(
+    op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
+) -> Any:
+    """Broadcast first: what a function makes of some operands only would have another shape than the rest."""
+    ndim = max(np.ndim(x) - each for x, each in zip(operands, is_batched, strict=True))
+    lifted = [batch_rules.lift(x, each, ndim) for x, each in zip(operands, is_batched, strict=True)]
+    shape = np.broadcast_shapes(*map(np.shape, lifted))
+    return op(*[x if np.shape(x) == shape else broadcast_to(x, shape=shape) for x in lifted], **attrs)
+
+
 _apply_several_op = Op(
     _apply_several,
     name="apply",
     vjp=_apply_several_vjp,
     jvp=_apply_several_jvp,
-    batch=batch_rules.elementwise,
+    batch=_apply_several_batch,
     explains_errors=False,
 )
+_apply_op.is_users = _apply_several_op.is_users = True  # as the functions are that they are given
 
 
 def apply(x: Any, f: Callable[..., Any], df: Any, name: str | None = None) -> Any:

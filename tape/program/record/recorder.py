@@ -19,6 +19,7 @@ from tape.core.dispatch import Interceptor
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, Leaf, Node
 from tape.core.operands import as_operand, tell_places
+from tape.core.static_arguments import LateCall, call_as_is
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.core.weak import weak
@@ -97,10 +98,12 @@ class Recorder(Trace):
     reads_layout : bool
         Whether what was recorded depends on how arrays lie in memory: elements were taken in that order, or
         something was written to that may share memory with something else.
+    late : list of LateCall
+        The calls with static arguments that may change.
     """
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
-                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes",
+                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "late", "notes",
                  "numbers_read", "observed", "reads_layout", "settings")  # fmt: skip
 
     is_program = True
@@ -123,6 +126,7 @@ class Recorder(Trace):
         self.ints_read: frozenset[int] = frozenset()
         self.ints_computed: dict[Any, Any] = {}
         self.reads_layout = False
+        self.late: list[LateCall] = []
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -164,6 +168,9 @@ class Recorder(Trace):
         self._constants.clear()
         self.ints_computed.clear()
         self._seen = _Seen()
+        for call in self.late:
+            call.settle()
+        self.late.clear()
         return self.nodes
 
     def check(self) -> None:
@@ -199,7 +206,8 @@ class Recorder(Trace):
             self.is_computing = before
         node = _new(Node)
         node.value, node.inputs = value, tuple(inputs)
-        node.call = op.call(attrs, (False,) * len(operands))
+        active = (False,) * len(operands)
+        node.call = call_as_is(op, attrs, active) if attrs and op.is_users else op.call(attrs, active)
         var = self._pushed(node, arrays)
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tape.core.results import Results, unpack
+from tape.core.results import Results, is_several, unpack
 from tape.core.table import INTERNAL
+from tape.interpreters.batching import check_kinds
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.scan import looped
 
@@ -48,12 +49,17 @@ def _mapped(f: Callable[[Any], Any], xs: Any, name: str) -> Any:
 
 def _each(name: str, f: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Any:
     """Return what an operation returns for each element of some arrays, stacked."""
+    returned: list[Sequence[Any]] = []  # for each element, or for one that stands for all
 
-    def one(elements: Sequence[Any]) -> list[Any]:
-        return list(unpack(f(elements)))
+    def one(elements: Sequence[Any]) -> Any:
+        out = f(elements)
+        returned.append(list(unpack(out)))
+        return returned[-1] if is_several(out) else out
 
     found = _mapped(one, list(values), name)
-    return found[0] if len(found) == 1 else Results(found)
+    for column in zip(*returned, strict=True):
+        check_kinds(name, column)
+    return Results(found) if type(found) is list else found
 
 
 INTERNAL["each"] = _each
