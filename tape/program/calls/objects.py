@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import sys
+import sysconfig
 import types
 from collections.abc import Iterator
 from itertools import chain
@@ -21,6 +22,8 @@ __all__ = [
     "is_empty",
     "is_iterator",
     "is_layer",
+    "is_library",
+    "is_library_file",
     "is_of_stats",
     "is_ours",
     "is_special",
@@ -42,6 +45,20 @@ def is_layer(kind: type) -> bool:
 def is_ours(kind: type) -> bool:
     """Return whether a class is one of this package."""
     return module_of(kind).partition(".")[0] == "tape"
+
+
+def is_library_file(name: str) -> bool:
+    """Return whether a file is of Python, of an installed library or of this package."""
+    return name.startswith(_LIBRARIES) or errors.is_foreign(name)
+
+
+def is_library(kind: type) -> bool:
+    """Return whether a class is one of Python, of an installed library or of this package."""
+    name = module_of(kind)
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None:  # compiled into Python, or made by hand
+        return name.partition(".")[0] in sys.stdlib_module_names
+    return is_library_file(file)
 
 
 def is_of_stats(value: Any) -> bool:
@@ -96,3 +113,8 @@ def attributes_of(value: Any) -> list[Any]:
 def is_special(name: str, value: Any) -> bool:
     """Return whether this is a special method, which Python calls without its name in the code."""
     return name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod))
+
+
+_LIBRARIES = tuple(
+    {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
+)

@@ -24,6 +24,7 @@ from tape.core.node import Handle, plain
 from tape.core.streams import Source
 from tape.core.weak import exact
 from tape.program.calls.binding import Binding, is_same
+from tape.program.calls.contents import Contents
 from tape.program.record.collections import parts_of
 from tape.program.record.reading import Number
 
@@ -69,7 +70,9 @@ class State:
         arrays: Sequence[Binding],
     ) -> None:
         each = [*found, *watched]
-        self._names = [binding for binding in each if binding.kind not in _OF_ITEMS]
+        self._names = [b for b in each if b.kind not in (*_OF_ITEMS, "contents")]
+        self._contents = [b for b in each if b.kind == "contents"]
+        self._held = [[(holder, _held(holder)) for holder in b.key.holders] for b in self._contents]
         self._collections = [(b, _held(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
@@ -84,6 +87,12 @@ class State:
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
                 if _settle(binding):
                     self._from_traced.add(id(binding))
+        for binding in self._contents:
+            if not binding.holds():
+                for holder in Contents(binding.owner, binding.key.names).holders:
+                    with suppress(Exception):
+                        if _settle(Binding("keys", holder, None, None)):
+                            self._from_traced.add(id(binding))
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again.
@@ -98,6 +107,12 @@ class State:
             with suppress(Exception):
                 if not _holds(binding.owner, held):
                     _refill(binding.owner, held)
+        for binding, holders in zip(self._contents, self._held, strict=True):
+            if not binding.holds():
+                for holder, held in holders:
+                    with suppress(Exception):
+                        if not _holds(holder, held):
+                            _put_back(holder, held)
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
@@ -110,7 +125,7 @@ class State:
 
         Or a generator from which it has drawn, as from one of NumPy's, or in another thread.
         """
-        bound = (b for b in self._names if id(b) in self._from_traced or not b.holds())
+        bound = (b for b in (*self._names, *self._contents) if id(b) in self._from_traced or not b.holds())
         items = (b for b, held in self._collections if not _holds(b.owner, held))
         drawn = (Binding("item", (one,), 0, one) for one, state in self._drawn if _state_of(one) != state)
         return next(chain(bound, items, drawn), None)
@@ -153,6 +168,17 @@ def _refill(owner: Any, held: list[Any]) -> None:
         owner.frombytes(held[0])
     elif isinstance(owner, memoryview) and owner.nbytes == len(held[0]):
         memoryview(owner).cast("B")[:] = held[0]
+
+
+def _put_back(owner: Any, held: list[Any]) -> None:
+    """Let a collection hold what it held; it may be that of the attributes of an object."""
+    if not isinstance(owner, dict):
+        _refill(owner, held)
+        return
+    half = len(held) // 2
+    owner.update(zip(held[:half], held[half:], strict=True))
+    for key in [key for key in owner if all(key is not other for other in held[:half])]:
+        del owner[key]
 
 
 # ---- generators of random numbers --------------------------------------------------------------------
