@@ -20,7 +20,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections import UserString
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from unittest.mock import Mock
 
 import numpy as np
@@ -393,33 +393,35 @@ def test_losses_in_an_object_of_a_library_are_numbers_and_those_of_all_calls(cas
     assert numbers_in(items(held)) == [2.0 * k * k for k in range(6)]
 
 
-def test_a_queue_is_as_it_was_where_a_function_is_recorded_again():
-    """An int that turns out to be read makes the function run twice."""
-    put = queue.Queue()
+@pytest.mark.parametrize("again", ["int", "errstate", "error"])
+@pytest.mark.parametrize("case", [case for case in CASES if case != "hash"])  # which cannot be put back
+def test_an_object_of_a_library_is_changed_once_where_a_function_runs_twice(case, again):
+    """It runs again, with ints that are static, or as plain Python."""
+    make, read, change = CASES[case]
 
-    def f(x, n):
-        put.put(1.0)
-        for _ in range(n):
-            x = x * 2.0
-        return x
+    def function(held):
+        def f(x, n):
+            change(held)
+            by = read(held)
+            if again == "int":
+                return np.sum(x[:n]) * by
+            if again == "errstate":
+                with np.errstate(divide="raise"):
+                    return x * by
+            with suppress(errors.TapeError):
+                return x * float(np.sum(x)) * by
+            return x
 
-    compiled = tape.compile(f)
-    np.testing.assert_array_equal(compiled(X, 3), X * 8.0)
-    assert put.qsize() == put.unfinished_tasks == 1
+        return f
 
-
-def test_a_shared_value_is_as_it_was_where_a_function_is_recorded_again():
-    calls = multiprocessing.Value("i", 0)
-
-    def f(x, n):
-        calls.value += 1
-        for _ in range(n):
-            x = x * 2.0
-        return x
-
-    compiled = tape.compile(f)
-    np.testing.assert_array_equal(compiled(X, 3), X * 8.0)
-    assert calls.value == 1
+    held, other = make(), make()
+    compiled, plain = tape.compile(function(held)), function(other)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for k in range(5):
+            x, n = np.full(3, k + 1.0), k % 2 + 1
+            np.testing.assert_array_equal(compiled(x, n), plain(x, n))
+            assert read(held) == read(other)
 
 
 def test_an_event_that_a_branch_sets_is_set_whenever_it_is_taken():
@@ -450,6 +452,32 @@ def test_a_thread_that_ends():
     stop.set()
     thread.join()
     assert [compiled(1.0), compiled(1.0)] == [1.0, 1.0]
+
+
+def test_mapped_memory_can_be_closed():
+    held = memory()
+    compiled = tape.compile(lambda x: x + held[0])
+    assert [compiled(1.0), compiled(1.0)] == [1.0, 1.0]
+    held.close()
+    with pytest.raises(ValueError, match="closed"):
+        compiled(1.0)
+
+
+def test_a_large_config_is_compared_to_its_end():
+    held = configparser.ConfigParser()
+    held.read_dict({f"part {k}": {f"key {i}": "1" for i in range(100)} for k in range(4)})
+    compiled = tape.compile(lambda x: x * float(held["part 3"]["key 99"]))
+    for k in range(3):
+        held["part 3"]["key 99"] = str(k)
+        assert [compiled(1.0), compiled(1.0)] == [k, k]
+
+
+def test_a_function_that_an_object_of_a_library_holds():
+    rate = [1.0]
+    scaled = np.vectorize(lambda k: k * rate[0])
+    compiled = tape.compile(lambda x: x * float(scaled(2.0)))
+    for rate[0] in (1.0, 3.0):
+        assert [compiled(1.0), compiled(1.0)] == [2.0 * rate[0]] * 2
 
 
 def test_attributes_of_the_user_that_no_code_reads_do_not_count():

@@ -14,6 +14,7 @@ import fractions
 import functools
 import mmap
 import pathlib
+import sys
 import threading
 import types
 import uuid
@@ -29,19 +30,19 @@ from tape.conversion.foreign import module_of
 from tape.core.op import Op
 from tape.program.calls.arrays import sampled
 from tape.program.calls.bytecode import names_in
-from tape.program.calls.objects import is_library, is_ours
+from tape.program.calls.objects import is_library, is_ours, known_of, name_of
 from tape.program.calls.statics import key_of
 
 __all__ = ["Contents"]
 
 _DEPTH = 4
 """How deep objects, and collections that they hold, are looked into."""
-_MOST_ITEMS = 64
+_MOST_ITEMS = 256
 """Number of attributes and items of one of them that are compared."""
 _MOST_PARTS = 1024
 """Number of parts that are compared in all."""
 _USUAL_PARTS = 256
-"""Number of parts up to which one looks as deep as that: at what holds more, not so deep."""
+"""Number of parts up to which one looks as deep as that into objects that are not Python's own."""
 _SMALL = 2**16
 """Number of bytes of memory up to which all are compared; of more, a sample is."""
 
@@ -62,8 +63,8 @@ class Contents:
         What the object holds: equal to that of another look if that is the same. Empty if nothing is known.
     names : set of str
         As given.
-    holders : list
-        The lists, deques, dicts and memory that hold it; dicts of attributes among them.
+    held : list
+        The objects, collections and memory that hold it, among them the dicts of attributes.
 
     Examples
     --------
@@ -82,19 +83,19 @@ class Contents:
         self.names = names
         kind: Any = type(value)
         self._kind = kind
-        reads = _known(kind, _LOCKS)
+        reads = known_of(kind, _LOCKS)
         if reads is None:
             self._add = _adder_of(kind)
         else:
             self._add = _nothing if names.isdisjoint(_READS_LOCK) else _with(reads)
         if self._add is _itself or kind in _ADDERS:
             self._add = _nothing
-        looks = (_Look(self._add, value, depth) for depth in range(_DEPTH, -1, -1))
-        look = next(look for look in looks if len(look.found) <= _USUAL_PARTS or look.depth == 1)
-        self._depth = look.depth
-        self._kept = look.kept
+        most = _MOST_PARTS if _is_pythons(kind) else _USUAL_PARTS
+        self._depth = _DEPTH
+        while len((look := _Look(self._add, value, self._depth)).found) > most and self._depth > 1:
+            self._depth -= 1
+        self.held = look.kept
         self.now = tuple(look.found)
-        self.holders = [one for one in look.kept if isinstance(one, _HOLDERS)]
 
     def __call__(self, value: Any) -> tuple[Any, ...]:
         """Return what the object holds now."""
@@ -163,7 +164,6 @@ class _Look:
 
 _PLAIN = frozenset({type(None), int, str, bytes})
 """Types whose values equal no value of another one of them, nor of what is added otherwise."""
-_HOLDERS = (list, dict, deque, memoryview)
 _Adder = Callable[[Any, _Look], None]
 
 
@@ -261,7 +261,7 @@ def _of_mock(value: Any) -> list[Any]:
     """Return what a mock has been told to return, not how often it is called."""
     own = object.__getattribute__(value, "__dict__")
     given = [own.get(f"_mock_{name}") for name in ("return_value", "side_effect")]
-    parts = [None if _known(type(part), _MADE_BY_MOCKS) else part for part in given]
+    parts = [None if known_of(type(part), _MADE_BY_MOCKS) else part for part in given]
     for name, child in [*own.get("_mock_children", {}).items()]:
         inner = _of_mock(child)
         if any(part is not None for part in inner):
@@ -302,15 +302,6 @@ _LOCKS: dict[str, Callable[[Any], Iterable[Any]]] = {
 """What other threads may hold at any time, so that it is compared only where code asks for it."""
 
 
-def _known(kind: type, table: dict[str, Any]) -> Any:
-    """Return what a table has for a class, or for one that it derives from."""
-    return next((table[name] for name in map(_name_of, kind.__mro__) if name in table), None)
-
-
-def _name_of(kind: type) -> str:
-    return f"{module_of(kind)}.{kind.__qualname__}"
-
-
 _UNCHANGING = (
     type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinMethodType, types.CodeType,
     pathlib.PurePath, uuid.UUID, enum.Enum, np.dtype, np.ufunc, Iterator, Op, decimal.Decimal,
@@ -336,17 +327,23 @@ _PARTS_NOT_FOLLOWED = (
     "multiprocessing.managers", "multiprocessing.pool", "multiprocessing.process", "pandas.core.indexes",
     "scipy.stats._distn_infrastructure",
 )  # fmt: skip
-_FOLLOWED = ("collections.UserString", "numpy.poly1d", "numpy.lib.polynomial", "numpy.polynomial")
+_FOLLOWED = ("collections.UserString", "numpy.poly1d", "numpy.polynomial", "numpy.vectorize")
 """What is, of these packages."""
 _BUSY = frozenset({"threading.Condition", "multiprocessing.synchronize.Condition"})
 """What changes as threads come and go."""
-_NOISE = ("cache", "hash", "_ident", "lock", "mutex", "native_id", "waiters", "weakref")
-"""Parts of names of attributes that change without a meaning."""
+_NOISE = frozenset({"_hash", "_ident", "_mhash", "_native_id", "_waiters"})
+"""Attributes that change without a meaning, beside those of caches."""
+
+
+def _is_pythons(kind: type) -> bool:
+    """Return whether a class of Python's own tells what is in an object."""
+    bases = (base for base in kind.__mro__ if is_library(base))
+    return all(module_of(base).partition(".")[0] in sys.stdlib_module_names for base in bases)
 
 
 def _is_followed(kind: type) -> bool:
     """Return whether to look into what a class of a library defines."""
-    name = _name_of(kind)
+    name = name_of(kind)
     top = name.partition(".")[0]
     if top == "builtins":
         return issubclass(kind, BaseException)
@@ -364,9 +361,9 @@ def _adder_of(kind: type) -> _Adder:
         return _number
     if issubclass(kind, np.ndarray):
         return _array
-    if _known(kind, _LOCKS) is not None or _name_of(kind) in _BUSY:
+    if known_of(kind, _LOCKS) is not None or name_of(kind) in _BUSY:
         return _nothing
-    if (reader := _known(kind, _READERS)) is not None:
+    if (reader := known_of(kind, _READERS)) is not None:
         return _with(reader)
     if issubclass(kind, _UNCHANGING):
         return _itself
@@ -391,16 +388,16 @@ def _adder_of_attributes(kind: type, bases: Sequence[type]) -> _Adder:
         for name, part in vars(base).items()
         if _is_slot(base, part) and not name.startswith("__") and not _is_noise(name)
     ]
-    if not slots and not kind.__dictoffset__:
+    has_attributes = kind.__dictoffset__ != 0
+    if not slots and not has_attributes:
         return _itself
     functions = [part.fget if isinstance(part, property) else part for _, part in defined]
     codes = [part.__code__ for part in functions if isinstance(part, types.FunctionType)]
     read = None if is_library(kind) else frozenset().union(*[names_in(code).attributes for code in codes])
 
-    def parts(value: Any) -> Iterator[Any]:
-        own = _own_attributes(value)
-        for name, part in islice(own, _MOST_ITEMS):
-            if (read is None or name in read) and name not in computed and not _is_noise(name):
+    def parts(value: Any, own: dict[str, Any]) -> Iterator[Any]:
+        for name, part in islice(own.items(), _MOST_ITEMS):
+            if not (name in computed or _is_noise(name)):
                 yield name
                 yield part
         for get in slots:
@@ -411,17 +408,13 @@ def _adder_of_attributes(kind: type, bases: Sequence[type]) -> _Adder:
 
     def add(value: Any, look: _Look) -> None:
         if look.into(value):
-            look.kept.append(getattr(value, "__dict__", None))
-            look.add(parts(value))
+            own = object.__getattribute__(value, "__dict__") if has_attributes else {}
+            look.kept.append(own)
+            if read is not None:
+                own = {name: part for name, part in own.items() if name in read}
+            look.add(parts(value, own.copy()))
 
     return add
-
-
-def _own_attributes(value: Any) -> list[tuple[str, Any]]:
-    try:
-        return [*object.__getattribute__(value, "__dict__").items()]
-    except AttributeError:
-        return []
 
 
 def _is_slot(base: type, part: Any) -> bool:
@@ -433,4 +426,4 @@ def _is_slot(base: type, part: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _is_noise(name: str) -> bool:
-    return any(part in name for part in _NOISE)
+    return name in _NOISE or "cache" in name

@@ -7,7 +7,7 @@ import io
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from os.path import dirname, join
 from typing import Any
@@ -27,6 +27,8 @@ __all__ = [
     "is_of_stats",
     "is_ours",
     "is_special",
+    "known_of",
+    "name_of",
     "own_attributes",
     "package_folder",
     "slots_of",
@@ -59,6 +61,16 @@ def is_library(kind: type) -> bool:
     if file is None:  # compiled into Python, or made by hand
         return name.partition(".")[0] in sys.stdlib_module_names
     return is_library_file(file)
+
+
+def known_of(kind: type, table: Mapping[str, Any]) -> Any:
+    """Return what a table has for the name of a class, or of one that it derives from; None for others."""
+    return next((table[name] for name in map(name_of, kind.__mro__) if name in table), None)
+
+
+def name_of(kind: type) -> str:
+    """Return the name of a class, with its module."""
+    return f"{module_of(kind)}.{kind.__qualname__}"
 
 
 def is_of_stats(value: Any) -> bool:

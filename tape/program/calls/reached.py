@@ -260,6 +260,8 @@ class Search:
                 self._waiting += [part for part in attributes_of(value) if callable(part)]
             self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
             self._of_libraries.append(value)
+            if type(own) is dict:  # as np.vectorize holds a function
+                self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
             if type(own) is dict or slots_of(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
 
@@ -443,6 +445,7 @@ class Search:
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, frozenset})
+_FUNCTIONS = (types.FunctionType, types.MethodType)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _COLLECTIONS = (

@@ -11,7 +11,7 @@ import random
 import types
 from array import array
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -25,6 +25,7 @@ from tape.core.streams import Source
 from tape.core.weak import exact
 from tape.program.calls.binding import Binding, is_same
 from tape.program.calls.contents import Contents
+from tape.program.calls.undoing import undo_of
 from tape.program.record.collections import parts_of
 from tape.program.record.reading import Number
 
@@ -72,7 +73,7 @@ class State:
         each = [*found, *watched]
         self._names = [b for b in each if b.kind not in (*_OF_ITEMS, "contents")]
         self._contents = [b for b in each if b.kind == "contents"]
-        self._held = [[(holder, _held(holder)) for holder in b.key.holders] for b in self._contents]
+        self._undo = [_undos_of(binding) for binding in self._contents]
         self._collections = [(b, _held(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
@@ -88,11 +89,8 @@ class State:
                 if _settle(binding):
                     self._from_traced.add(id(binding))
         for binding in self._contents:
-            if not binding.holds():
-                for holder in Contents(binding.owner, binding.key.names).holders:
-                    with suppress(Exception):
-                        if _settle(Binding("keys", holder, None, None)):
-                            self._from_traced.add(id(binding))
+            if not binding.holds() and _settle_contents(binding):
+                self._from_traced.add(id(binding))
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again.
@@ -107,12 +105,11 @@ class State:
             with suppress(Exception):
                 if not _holds(binding.owner, held):
                     _refill(binding.owner, held)
-        for binding, holders in zip(self._contents, self._held, strict=True):
+        for binding, undos in zip(self._contents, self._undo, strict=True):
             if not binding.holds():
-                for holder, held in holders:
+                for undo in undos:
                     with suppress(Exception):
-                        if not _holds(holder, held):
-                            _put_back(holder, held)
+                        undo()
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
@@ -170,15 +167,14 @@ def _refill(owner: Any, held: list[Any]) -> None:
         memoryview(owner).cast("B")[:] = held[0]
 
 
-def _put_back(owner: Any, held: list[Any]) -> None:
-    """Let a collection hold what it held; it may be that of the attributes of an object."""
-    if not isinstance(owner, dict):
-        _refill(owner, held)
-        return
-    half = len(held) // 2
-    owner.update(zip(held[:half], held[half:], strict=True))
-    for key in [key for key in owner if all(key is not other for other in held[:half])]:
-        del owner[key]
+def _undos_of(contents: Binding) -> list[Callable[[], None]]:
+    """Return what puts back all that an object of a library holds."""
+    undos = []
+    for one in contents.key.held:
+        with suppress(Exception):  # of whatever kind code of the library raises
+            if (undo := undo_of(one)) is not None:
+                undos.append(undo)
+    return undos
 
 
 # ---- generators of random numbers --------------------------------------------------------------------
@@ -242,6 +238,16 @@ def _settle(binding: Binding) -> bool:
     for part in traced:
         part.rebind(_settled(part.value))
     return bool(traced)
+
+
+def _settle_contents(contents: Binding) -> bool:
+    """Put plain values in the place of traced ones in an object of a library; return whether some are."""
+    is_any = False
+    for one in Contents(contents.owner, contents.key.names).held:
+        if isinstance(one, (list, dict, deque)):
+            with suppress(Exception):  # of items that cannot be compared or copied
+                is_any = _settle(Binding("keys", one, None, None)) or is_any
+    return is_any
 
 
 def _is_traced(value: Any, depth: int = _DEPTH) -> bool:
