@@ -283,6 +283,7 @@ _READERS: dict[str, Callable[[Any], Iterable[Any]]] = {
     "mmap.mmap": lambda one: (memoryview(one),),
     "xml.etree.ElementTree.Element": _of_element,
     "configparser.RawConfigParser": lambda one: (one.default_section, one._defaults, one._sections),
+    "threading.Event": lambda one: (one._flag,),
     "threading.Thread": lambda one: (threading.Thread.is_alive(one),),
     "multiprocessing.synchronize.Event": lambda one: (one._flag._semlock._get_value(),),
     "multiprocessing.queues.Queue": lambda one: (one._sem._semlock._get_value(),),

@@ -223,6 +223,7 @@ _OF_LIBRARIES: dict[str, Callable[[Any], Undo | None]] = {
     "unittest.mock.NonCallableMock": _of_mock,
     "_thread.lock": _of_lock,
     "threading.Semaphore": _of_semaphore,
+    "threading.Event": _of_event,
     "multiprocessing.synchronize.Event": _of_event,
     "_queue.SimpleQueue": _of_queue,
 }
