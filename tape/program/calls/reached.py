@@ -1,8 +1,8 @@
 """A search for the names that a function reads, without running it.
 
 Found are globals, variables of enclosing functions, attributes and items of the objects that these are bound
-to, in the function itself and in the plain Python functions it reaches. Code of libraries is not searched: all
-that their objects hold is compared instead, by `tape.program.calls.contents`.
+to, in the function itself and in the plain Python functions it reaches. Code of libraries is not searched:
+what their objects hold is compared as a whole, by `tape.program.calls.contents`.
 """
 
 from __future__ import annotations
