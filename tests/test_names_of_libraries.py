@@ -443,6 +443,30 @@ def test_an_event_that_a_branch_sets_is_set_whenever_it_is_taken():
                 stop.clear(), other.clear()
 
 
+def counted(total, c):
+    total.value += 1
+    return c * total.value
+
+
+LOOPS = {
+    "scan": lambda total, x: tape.scan(lambda c, _: (counted(total, c), None), x, None, 3)[0],
+    "fori_loop": lambda total, x: tape.fori_loop(0, 3, lambda i, c: counted(total, c), x),
+    "checkpoint": lambda total, x: tape.checkpoint(lambda c: counted(total, c))(x),
+    "vmap": lambda total, x: tape.vmap(lambda c: counted(total, c))(x),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_steps_of_loops_that_change_an_object_of_a_library(loop):
+    total, other = multiprocessing.Value("d", 0.0), multiprocessing.Value("d", 0.0)
+    compiled = tape.compile(lambda x: LOOPS[loop](total, x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        for _ in range(6):
+            np.testing.assert_array_equal(compiled(X), LOOPS[loop](other, X))
+    assert total.value == other.value
+
+
 def test_a_thread_that_ends():
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
@@ -478,6 +502,16 @@ def test_a_function_that_an_object_of_a_library_holds():
     compiled = tape.compile(lambda x: x * float(scaled(2.0)))
     for rate[0] in (1.0, 3.0):
         assert [compiled(1.0), compiled(1.0)] == [2.0 * rate[0]] * 2
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_tables_of_pandas(name):
+    table = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0], "b": ["1", "2"]})
+    compiled = tape.compile(lambda x: x * float(table.loc[1, name]))
+    for value in (2.0, 3.0, 5.0):
+        table.loc[1, name] = value if name == "a" else str(value)
+        assert [compiled(1.0), compiled(1.0)] == [value, value]
+    assert compiled.programs
 
 
 def test_attributes_of_the_user_that_no_code_reads_do_not_count():

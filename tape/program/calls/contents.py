@@ -291,6 +291,7 @@ _READERS: dict[str, Callable[[Any], Iterable[Any]]] = {
     "_hashlib.HASH": lambda one: (one.digest(),),
     "unittest.mock.NonCallableMock": _of_mock,
     "pandas.core.generic.NDFrame": lambda one: (*one._mgr.arrays, *one._mgr.axes),
+    "pandas._libs.arrays.NDArrayBacked": lambda one: (one._ndarray,),
 }
 """Readers of objects that hold more than what is to be compared, or where it cannot be seen."""
 
@@ -325,7 +326,12 @@ _NOT_FOLLOWED = frozenset(
 """Packages whose objects show progress, do not change, hold what cannot be seen, or are searched anyway."""
 _PARTS_NOT_FOLLOWED = (
     "concurrent.futures.process", "concurrent.futures.thread", "multiprocessing.context",
-    "multiprocessing.managers", "multiprocessing.pool", "multiprocessing.process", "pandas.core.indexes",
+    "multiprocessing.managers", "multiprocessing.pool", "multiprocessing.process", "pandas.Index",
+    "pandas.core.indexes", "scipy.stats._distn_infrastructure",
+)  # fmt: skip
+_FOLLOWED = (
+    "concurrent.futures.process", "concurrent.futures.thread", "multiprocessing.context",
+    "multiprocessing.managers", "multiprocessing.pool", "multiprocessing.process", "pandas.core.indexes", "pandas.Index",
     "scipy.stats._distn_infrastructure",
 )  # fmt: skip
 _FOLLOWED = ("collections.UserString", "numpy.poly1d", "numpy.polynomial", "numpy.vectorize")
