@@ -1,5 +1,6 @@
 """Objects of libraries: what they hold is that of the call, and what is done to them is done in each."""
 
+import asyncio
 import configparser
 import ctypes
 import decimal
@@ -191,6 +192,8 @@ CASES = {
     "event": (threading.Event, lambda o: 2.0 if o.is_set() else 1.0, toggle),
     "event of the user's": (Stop, lambda o: 2.0 if o.is_set() else 1.0, toggle),
     "event of processes": (multiprocessing.Event, lambda o: 2.0 if o.is_set() else 1.0, toggle),
+    "event of a loop": (asyncio.Event, lambda o: 2.0 if o.is_set() else 1.0, toggle),
+    "queue of a loop": (asyncio.Queue, lambda o: 1.0 + o.qsize(), lambda o: o.put_nowait(1.0)),
     "lock": (threading.Lock, lambda o: 2.0 if o.locked() else 1.0, toggle_lock),
     "semaphore": (lambda: threading.Semaphore(100), lambda o: o._value, take),
     "queue": (queue.Queue, lambda o: 1.0 + o.qsize(), lambda o: o.put(1.0)),

@@ -330,15 +330,13 @@ _PARTS_NOT_FOLLOWED = (
     "pandas.core.indexes", "scipy.stats._distn_infrastructure",
 )  # fmt: skip
 _FOLLOWED = (
-    "concurrent.futures.process", "concurrent.futures.thread", "multiprocessing.context",
-    "multiprocessing.managers", "multiprocessing.pool", "multiprocessing.process", "pandas.core.indexes", "pandas.Index",
-    "scipy.stats._distn_infrastructure",
+    "asyncio.locks.Event", "asyncio.mixins", "asyncio.queues", "collections.UserString", "numpy.poly1d",
+    "numpy.polynomial", "numpy.vectorize",
 )  # fmt: skip
-_FOLLOWED = ("collections.UserString", "numpy.poly1d", "numpy.polynomial", "numpy.vectorize")
 """What is, of these packages."""
 _BUSY = frozenset({"threading.Condition", "multiprocessing.synchronize.Condition"})
 """What changes as threads come and go."""
-_NOISE = frozenset({"_hash", "_ident", "_mhash", "_native_id", "_waiters"})
+_NOISE = frozenset({"_getters", "_hash", "_ident", "_loop", "_mhash", "_native_id", "_putters", "_waiters"})
 """Attributes that change without a meaning, beside those of caches."""
 
 
