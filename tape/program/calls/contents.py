@@ -33,7 +33,7 @@ from tape.program.calls.bytecode import names_in
 from tape.program.calls.objects import is_library, is_ours, known_of, name_of
 from tape.program.calls.statics import key_of
 
-__all__ = ["Contents"]
+__all__ = ["Contents", "is_compared"]
 
 _DEPTH = 4
 """How deep objects, and collections that they hold, are looked into."""
@@ -55,7 +55,7 @@ class Contents:
     value : Any
         The object.
     names : set of str
-        Attributes that code reads, of whatever object: whether a lock is locked is looked up only if it asks.
+        Attributes that code reads, of whatever object: whether a lock is held is of interest only if it asks.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class Contents:
         self.names = names
         kind: Any = type(value)
         self._kind = kind
-        reads = known_of(kind, _LOCKS)
-        if reads is None:
+        asked_for, read = known_of(kind, _ASKED_FOR) or (frozenset(), None)
+        if read is None:
             self._add = _adder_of(kind)
         else:
-            self._add = _nothing if names.isdisjoint(_READS_LOCK) else _with(reads)
+            self._add = _nothing if names.isdisjoint(asked_for) else _with(read)
         if self._add is _itself or kind in _ADDERS:
             self._add = _nothing
         most = _MOST_PARTS if _is_pythons(kind) else _USUAL_PARTS
@@ -103,6 +103,11 @@ class Contents:
 
     def __repr__(self) -> str:
         return f"an object of {self._kind.__module__}.{self._kind.__qualname__}"
+
+
+def is_compared(kind: Any) -> bool:
+    """Return whether one looks into all objects of a class, as not into threads and locks."""
+    return _adder_of(kind) not in (_itself, _nothing)
 
 
 class _Look:
@@ -284,7 +289,6 @@ _READERS: dict[str, Callable[[Any], Iterable[Any]]] = {
     "xml.etree.ElementTree.Element": _of_element,
     "configparser.RawConfigParser": lambda one: (one.default_section, one._defaults, one._sections),
     "threading.Event": lambda one: (one._flag,),
-    "threading.Thread": lambda one: (threading.Thread.is_alive(one),),
     "multiprocessing.synchronize.Event": lambda one: (one._flag._semlock._get_value(),),
     "multiprocessing.queues.Queue": lambda one: (one._sem._semlock._get_value(),),
     "_queue.SimpleQueue": lambda one: (_base(one, "SimpleQueue").qsize(one),),
@@ -295,13 +299,14 @@ _READERS: dict[str, Callable[[Any], Iterable[Any]]] = {
 }
 """Readers of objects that hold more than what is to be compared, or where it cannot be seen."""
 
-_READS_LOCK = frozenset({"locked", "acquire", "_value"})
-_LOCKS: dict[str, Callable[[Any], Iterable[Any]]] = {
-    "_thread.lock": lambda one: (one.locked(),),
-    "threading.Semaphore": lambda one: (one._value,),
-    "multiprocessing.synchronize.SemLock": lambda one: (one._semlock._get_value(),),
+_ACQUIRES = frozenset({"locked", "acquire", "_value"})
+_ASKED_FOR: dict[str, tuple[frozenset[str], Callable[[Any], Iterable[Any]]]] = {
+    "_thread.lock": (_ACQUIRES, lambda one: (one.locked(),)),
+    "threading.Semaphore": (_ACQUIRES, lambda one: (one._value,)),
+    "multiprocessing.synchronize.SemLock": (_ACQUIRES, lambda one: (one._semlock._get_value(),)),
+    "threading.Thread": (frozenset({"is_alive"}), lambda one: (threading.Thread.is_alive(one),)),
 }
-"""What other threads may hold at any time, so that it is compared only where code asks for it."""
+"""What changes at any time, so that it is compared only where code reads one of these names."""
 
 
 _UNCHANGING = (
@@ -366,7 +371,7 @@ def _adder_of(kind: type) -> _Adder:
         return _number
     if issubclass(kind, np.ndarray):
         return _array
-    if known_of(kind, _LOCKS) is not None or name_of(kind) in _BUSY:
+    if known_of(kind, _ASKED_FOR) is not None or name_of(kind) in _BUSY:
         return _nothing
     if (reader := known_of(kind, _READERS)) is not None:
         return _with(reader)

@@ -31,7 +31,7 @@ from tape.core.op import Op
 from tape.core.streams import Source
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import names_in
-from tape.program.calls.contents import Contents
+from tape.program.calls.contents import Contents, is_compared
 from tape.program.calls.flows import Flows
 from tape.program.calls.objects import (
     EMPTY,
@@ -261,7 +261,7 @@ class Search:
                 self._waiting += [part for part in attributes_of(value) if callable(part)]
             self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
             self._of_libraries.append(value)
-            if type(own) is dict:  # as np.vectorize holds a function
+            if type(own) is dict and is_compared(type(value)):  # as np.vectorize, which holds a function
                 self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
             if type(own) is dict or slots_of(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
