@@ -540,13 +540,13 @@ class Compiled:
                 return Results(recorded).restore(leaves)
         state.settle()
         names = Bindings(self._f, known.form.statics())
-        if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
-            return Results(recorded).restore(leaves)
         if (changed := state.changed()) is not None:  # by the function, as a program would not
             known.changes += 1
             if known.changes > _MOST_CHANGES:
                 known.is_plain = True
                 self._growth.warn_of_changes(changed)
+            return Results(recorded).restore(leaves)
+        if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
             return Results(recorded).restore(leaves)
         if (changed := before.written() or arrays.changed()) is not None:
             self._writes_to(changed)

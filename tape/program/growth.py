@@ -159,7 +159,7 @@ class Growth:
 
     def warn_of_names(self, changed: Binding, most: int) -> None:
         """Warn that a name is rebound so often that no further program is worth it."""
-        how = "changed in place" if changed.kind == "content" else "bound to something else"
+        how = "changed in place" if changed.kind in ("content", "contents") else "bound to something else"
         self._warn_once(
             f"{self._name} reads {changed.key!r}, which has been {how} {most} times: each time there was "
             "another program. From now on plain Python runs, which is slow. Pass it as an "
@@ -177,7 +177,8 @@ class Growth:
                 errors.NotCompiledWarning,
             )
             return
-        name = repr(changed.key) if isinstance(changed.key, str) else "a collection, an array or an iterator"
+        is_named = isinstance(changed.key, str) or changed.kind == "contents"
+        name = repr(changed.key) if is_named else "a collection, an array or an iterator"
         self._warn_once(
             f"{self._name} uses {name}, and changes it in each call, as a program would not. From now on it "
             "runs as plain Python, which is slow. Pass it as an argument, and return the new value",

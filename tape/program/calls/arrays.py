@@ -15,7 +15,7 @@ import numpy as np
 from tape.core.held import sampling_step
 from tape.program.calls.binding import Binding
 
-__all__ = ["Arrays", "is_all_new", "is_telling", "place_of"]
+__all__ = ["Arrays", "is_all_new", "is_telling", "place_of", "sampled"]
 
 _SMALL = 2**16
 """Number of bytes up to which all elements are compared in each call."""
@@ -55,7 +55,7 @@ class Arrays:
     def __init__(self, bindings: Sequence[Binding]) -> None:
         each = {id(binding.value): binding for binding in bindings if _has_numbers(binding.value)}
         self._held = [(binding, _digest(binding.value)) for binding in each.values()]
-        samples = {number: _sample(binding.value) for number, binding in each.items()}
+        samples = {number: sampled(binding.value) for number, binding in each.items()}
         self.contents = {
             number: Binding("content", sample, each[number].key, sample.tobytes())
             for number, sample in samples.items()
@@ -111,7 +111,7 @@ def _has_numbers(array: np.ndarray) -> bool:
     return array.size > 0 and not (array.dtype.hasobject or array.dtype.kind == "T")
 
 
-def _sample(array: np.ndarray) -> np.ndarray:
+def sampled(array: np.ndarray) -> np.ndarray:
     """Return a view of all elements of a small array, of some elements of a large one."""
     if array.nbytes <= _SMALL:
         return array

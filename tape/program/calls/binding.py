@@ -31,9 +31,10 @@ LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "keys": ("(*{0},)", lambda owner, key: (*owner,)),
     "items": ("(*{0}.items(),)", lambda owner, key: (*owner.items(),)),
     "content": ("{0}.tobytes()", lambda owner, key: owner.tobytes()),
+    "contents": ("{1}({0})", lambda owner, key: key(owner)),
 }
 """How a binding is read: as an expression of owner, key and the text of the key; and by a call."""
-OF_EQUALS = ("length", "keys", "items", "content")
+OF_EQUALS = ("length", "keys", "items", "content", "contents")
 """Kinds whose values are equal, not identical, from one look to the next."""
 
 
@@ -48,7 +49,7 @@ class Binding:
     owner : Any
         The object that holds the name: a dict, a list, a cell, a context variable or any other.
     key : Any
-        The name, or a position in the owner.
+        The name, a position in the owner, or how to look at it: a `Contents`, say.
     value : Any
         The object that the name was bound to.
     """
@@ -66,6 +67,8 @@ class Binding:
             return False
         if found is self.value:
             return True
+        if self.kind == "contents":
+            return bool(found == self.value)
         if self.kind == "keys":
             with suppress(ValueError):  # keys whose == is not a bool
                 return bool(found == self.value)

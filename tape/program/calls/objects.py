@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import io
 import sys
+import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from os.path import dirname, join
 from typing import Any
@@ -21,9 +22,13 @@ __all__ = [
     "is_empty",
     "is_iterator",
     "is_layer",
+    "is_library",
+    "is_library_file",
     "is_of_stats",
     "is_ours",
     "is_special",
+    "known_of",
+    "name_of",
     "own_attributes",
     "package_folder",
     "slots_of",
@@ -42,6 +47,30 @@ def is_layer(kind: type) -> bool:
 def is_ours(kind: type) -> bool:
     """Return whether a class is one of this package."""
     return module_of(kind).partition(".")[0] == "tape"
+
+
+def is_library_file(name: str) -> bool:
+    """Return whether a file is of Python, of an installed library or of this package."""
+    return name.startswith(_LIBRARIES) or errors.is_foreign(name)
+
+
+def is_library(kind: type) -> bool:
+    """Return whether a class is one of Python, of an installed library or of this package."""
+    name = module_of(kind)
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None:  # compiled into Python, or made by hand
+        return name.partition(".")[0] in sys.stdlib_module_names
+    return is_library_file(file)
+
+
+def known_of(kind: type, table: Mapping[str, Any]) -> Any:
+    """Return what a table has for the name of a class, or of one that it derives from; None for others."""
+    return next((table[name] for name in map(name_of, kind.__mro__) if name in table), None)
+
+
+def name_of(kind: type) -> str:
+    """Return the name of a class, with its module."""
+    return f"{module_of(kind)}.{kind.__qualname__}"
 
 
 def is_of_stats(value: Any) -> bool:
@@ -96,3 +125,8 @@ def attributes_of(value: Any) -> list[Any]:
 def is_special(name: str, value: Any) -> bool:
     """Return whether this is a special method, which Python calls without its name in the code."""
     return name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod))
+
+
+_LIBRARIES = tuple(
+    {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
+)

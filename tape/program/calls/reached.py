@@ -1,7 +1,8 @@
 """A search for the names that a function reads, without running it.
 
 Found are globals, variables of enclosing functions, attributes and items of the objects that these are bound
-to, in the function itself and in the plain Python functions it reaches. Code of libraries is not searched.
+to, in the function itself and in the plain Python functions it reaches. Code of libraries is not searched:
+what their objects hold is compared as a whole, by `tape.program.calls.contents`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import operator
 import os
 import random
 import sys
-import sysconfig
 import types
 from array import array
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
@@ -22,17 +22,16 @@ from contextvars import ContextVar
 from importlib.util import resolve_name
 from inspect import getattr_static
 from itertools import chain, islice
-from os.path import join
 from typing import Any
 
 import numpy as np
 
-from tape import errors
 from tape.conversion.foreign import is_sparse, module_of
 from tape.core.op import Op
 from tape.core.streams import Source
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import names_in
+from tape.program.calls.contents import Contents, is_compared
 from tape.program.calls.flows import Flows
 from tape.program.calls.objects import (
     EMPTY,
@@ -41,6 +40,8 @@ from tape.program.calls.objects import (
     is_empty,
     is_iterator,
     is_layer,
+    is_library,
+    is_library_file,
     is_of_stats,
     is_ours,
     is_special,
@@ -90,6 +91,7 @@ class Search:
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
+        self._of_libraries: list[Any] = []  # objects whose classes are, or derive from one that is
         self._collections: list[tuple[str, Any]] = []  # with names, which code may only put something into
         self._visit_all()
         if "numpy" in self._draws or ("random" in self._attributes and "np" in self._draws):
@@ -112,6 +114,10 @@ class Search:
         self._is_in_operations = True
         self._waiting += self._operations
         self._visit_all()
+        for value in self._of_libraries:
+            contents = Contents(value, self._attributes)
+            if contents.now:
+                self.found.append(Binding("contents", value, contents, contents.now))
         self.watched += [Binding("length", value, None, len(value)) for _, value in self._collections]
         made = self.stored & self._attributes
         for owner in self._owners if self._optional or made else ():
@@ -164,6 +170,7 @@ class Search:
         is_plain = type(value) in _PLAIN or type(value) is np.ndarray
         if id(value) not in self._kept and not is_plain and self._is_users(type(value)):
             self._owners.append(value)  # also where it derives from a collection, or a number
+            self._of_libraries.append(value)
             self._waiting.append(type(value))
         if id(value) in self._kept or value is None or is_array or isinstance(value, VALUES):
             if not is_plain:
@@ -204,6 +211,12 @@ class Search:
             self._attributes.update(*[path.split(".") for path in value.__reduce__()[1]])
         elif isinstance(value, (staticmethod, classmethod)):
             self._waiting.append(value.__func__)
+        elif isinstance(value, types.CellType):
+            if is_empty(value):
+                self.found.append(Binding("empty", value, is_empty, True))
+            else:
+                self._bind("cell", value, "cell_contents", value.cell_contents)
+                self._waiting.append(value.cell_contents)
         elif isinstance(value, ContextVar):
             self._bind("context", value, None, value.get(None))
             with suppress(LookupError):
@@ -247,6 +260,9 @@ class Search:
             if is_ours(type(value)):  # a transform holds the user's functions
                 self._waiting += [part for part in attributes_of(value) if callable(part)]
             self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
+            self._of_libraries.append(value)
+            if type(own) is dict and is_compared(type(value)):  # as np.vectorize, which holds a function
+                self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
             if type(own) is dict or slots_of(type(value)):  # code of the user may read some of it
                 self._owners.append(value)
 
@@ -415,19 +431,22 @@ class Search:
         return [base for base in kind.__mro__ if self._is_users(base)]
 
     def _is_users(self, kind: type) -> bool:
-        module = sys.modules.get(module_of(kind))
-        return kind.__module__ != "builtins" and not self._is_library(getattr(module, "__file__", None) or "")
+        file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
+        if file is None:
+            return not is_library(kind)
+        return not self._is_library(file)
 
     def _is_library(self, filename: str) -> bool:
         """Return whether a file is of a library: not the user's, nor of the package of the function."""
         if self._home and filename.startswith(self._home):
             return False
-        return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
+        return is_library_file(filename)
 
 
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, frozenset})
+_FUNCTIONS = (types.FunctionType, types.MethodType)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _COLLECTIONS = (
@@ -435,6 +454,3 @@ _COLLECTIONS = (
 )  # fmt: skip
 _PARTS = {"_dict", "coords", "data", "indices", "indptr", "offsets", "rows"}
 """Of sparse arrays."""
-_LIBRARIES = tuple(
-    {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
-)

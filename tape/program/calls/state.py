@@ -11,7 +11,7 @@ import random
 import types
 from array import array
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -24,6 +24,8 @@ from tape.core.node import Handle, plain
 from tape.core.streams import Source
 from tape.core.weak import exact
 from tape.program.calls.binding import Binding, is_same
+from tape.program.calls.contents import Contents
+from tape.program.calls.undoing import undo_of
 from tape.program.record.collections import parts_of
 from tape.program.record.reading import Number
 
@@ -69,7 +71,9 @@ class State:
         arrays: Sequence[Binding],
     ) -> None:
         each = [*found, *watched]
-        self._names = [binding for binding in each if binding.kind not in _OF_ITEMS]
+        self._names = [b for b in each if b.kind not in (*_OF_ITEMS, "contents")]
+        self._contents = [b for b in each if b.kind == "contents"]
+        self._undo = [_undos_of(binding) for binding in self._contents]
         self._collections = [(b, _held(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
@@ -84,6 +88,9 @@ class State:
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
                 if _settle(binding):
                     self._from_traced.add(id(binding))
+        for binding in self._contents:
+            if not binding.holds() and _settle_contents(binding):
+                self._from_traced.add(id(binding))
 
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again.
@@ -98,6 +105,11 @@ class State:
             with suppress(Exception):
                 if not _holds(binding.owner, held):
                     _refill(binding.owner, held)
+        for binding, undos in zip(self._contents, self._undo, strict=True):
+            if not binding.holds():
+                for undo in undos:
+                    with suppress(Exception):
+                        undo()
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
@@ -110,7 +122,7 @@ class State:
 
         Or a generator from which it has drawn, as from one of NumPy's, or in another thread.
         """
-        bound = (b for b in self._names if id(b) in self._from_traced or not b.holds())
+        bound = (b for b in (*self._names, *self._contents) if id(b) in self._from_traced or not b.holds())
         items = (b for b, held in self._collections if not _holds(b.owner, held))
         drawn = (Binding("item", (one,), 0, one) for one, state in self._drawn if _state_of(one) != state)
         return next(chain(bound, items, drawn), None)
@@ -153,6 +165,16 @@ def _refill(owner: Any, held: list[Any]) -> None:
         owner.frombytes(held[0])
     elif isinstance(owner, memoryview) and owner.nbytes == len(held[0]):
         memoryview(owner).cast("B")[:] = held[0]
+
+
+def _undos_of(contents: Binding) -> list[Callable[[], None]]:
+    """Return what puts back all that an object of a library holds."""
+    undos = []
+    for one in contents.key.held:
+        with suppress(Exception):  # of whatever kind code of the library raises
+            if (undo := undo_of(one)) is not None:
+                undos.append(undo)
+    return undos
 
 
 # ---- generators of random numbers --------------------------------------------------------------------
@@ -216,6 +238,16 @@ def _settle(binding: Binding) -> bool:
     for part in traced:
         part.rebind(_settled(part.value))
     return bool(traced)
+
+
+def _settle_contents(contents: Binding) -> bool:
+    """Put plain values in the place of traced ones in an object of a library; return whether some are."""
+    is_any = False
+    for one in Contents(contents.owner, contents.key.names).held:
+        if isinstance(one, (list, dict, deque)):
+            with suppress(Exception):  # of items that cannot be compared or copied
+                is_any = _settle(Binding("keys", one, None, None)) or is_any
+    return is_any
 
 
 def _is_traced(value: Any, depth: int = _DEPTH) -> bool:
