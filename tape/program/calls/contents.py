@@ -6,18 +6,12 @@ far as it can be seen without running code of the user and without waiting for a
 
 from __future__ import annotations
 
-import ctypes
 import datetime
 import decimal
-import enum
 import fractions
 import functools
 import mmap
-import pathlib
-import sys
-import threading
 import types
-import uuid
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,10 +21,20 @@ from typing import Any
 import numpy as np
 
 from tape.conversion.foreign import module_of
-from tape.core.op import Op
 from tape.program.calls.arrays import sampled
 from tape.program.calls.bytecode import names_in
-from tape.program.calls.objects import is_library, is_ours, known_of, name_of
+from tape.program.calls.libraries import (
+    ASKED_FOR,
+    BUSY,
+    MIXED_IN,
+    READERS,
+    UNCHANGING,
+    is_followed,
+    is_noise,
+    is_pythons,
+    is_slot,
+)
+from tape.program.calls.objects import is_library, known_of, name_of
 from tape.program.calls.statics import key_of
 
 __all__ = ["Contents", "is_compared"]
@@ -83,14 +87,14 @@ class Contents:
         self.names = names
         kind: Any = type(value)
         self._kind = kind
-        asked_for, read = known_of(kind, _ASKED_FOR) or (frozenset(), None)
+        asked_for, read = known_of(kind, ASKED_FOR) or (frozenset(), None)
         if read is None:
             self._add = _adder_of(kind)
         else:
             self._add = _nothing if names.isdisjoint(asked_for) else _with(read)
         if self._add is _itself or kind in _ADDERS:
             self._add = _nothing
-        most = _MOST_PARTS if _is_pythons(kind) else _USUAL_PARTS
+        most = _MOST_PARTS if is_pythons(kind) else _USUAL_PARTS
         self._depth = _DEPTH
         while len((look := _Look(self._add, value, self._depth)).found) > most and self._depth > 1:
             self._depth -= 1
@@ -254,114 +258,6 @@ def _with(read: Callable[[Any], Iterable[Any]]) -> _Adder:
     return add
 
 
-def _of_element(value: Any) -> list[Any]:
-    """Return what an element of XML holds, and all that are in it, in one level."""
-    parts: list[Any] = []
-    for one in islice(_base(value, "Element").iter(value), _MOST_PARTS // 4):
-        parts += (one.tag, one.text, one.tail, len(one), *chain.from_iterable(one.attrib.items()))
-    return parts
-
-
-def _of_mock(value: Any) -> list[Any]:
-    """Return what a mock has been told to return, not how often it is called."""
-    own = object.__getattribute__(value, "__dict__")
-    given = [own.get(f"_mock_{name}") for name in ("return_value", "side_effect")]
-    parts = [None if known_of(type(part), _MADE_BY_MOCKS) else part for part in given]
-    for name, child in [*own.get("_mock_children", {}).items()]:
-        inner = _of_mock(child)
-        if any(part is not None for part in inner):
-            parts += (name, *inner)
-    return parts
-
-
-_MADE_BY_MOCKS = {"unittest.mock.NonCallableMock": True, "unittest.mock._SentinelObject": True}
-
-
-def _base(value: Any, name: str) -> Any:
-    """Return the class of this name that an object is of, for methods that are not the user's."""
-    return next(base for base in type(value).__mro__ if base.__name__ == name and is_library(base))
-
-
-_CDATA: Any = ctypes.c_int.__mro__[2]
-_READERS: dict[str, Callable[[Any], Iterable[Any]]] = {
-    "_ctypes._CData": lambda one: (memoryview(one), _CDATA._objects.__get__(one)),  # what pointers point at
-    "mmap.mmap": lambda one: (memoryview(one),),
-    "xml.etree.ElementTree.Element": _of_element,
-    "configparser.RawConfigParser": lambda one: (one.default_section, one._defaults, one._sections),
-    "threading.Event": lambda one: (one._flag,),
-    "multiprocessing.synchronize.Event": lambda one: (one._flag._semlock._get_value(),),
-    "multiprocessing.queues.Queue": lambda one: (one._sem._semlock._get_value(),),
-    "_queue.SimpleQueue": lambda one: (_base(one, "SimpleQueue").qsize(one),),
-    "_hashlib.HASH": lambda one: (one.digest(),),
-    "unittest.mock.NonCallableMock": _of_mock,
-    "pandas.core.generic.NDFrame": lambda one: (*one._mgr.arrays, *one._mgr.axes),
-    "pandas._libs.arrays.NDArrayBacked": lambda one: (one._ndarray,),
-}
-"""Readers of objects that hold more than what is to be compared, or where it cannot be seen."""
-
-_ACQUIRES = frozenset({"locked", "acquire", "_value"})
-_ASKED_FOR: dict[str, tuple[frozenset[str], Callable[[Any], Iterable[Any]]]] = {
-    "_thread.lock": (_ACQUIRES, lambda one: (one.locked(),)),
-    "threading.Semaphore": (_ACQUIRES, lambda one: (one._value,)),
-    "multiprocessing.synchronize.SemLock": (_ACQUIRES, lambda one: (one._semlock._get_value(),)),
-    "threading.Thread": (frozenset({"is_alive"}), lambda one: (threading.Thread.is_alive(one),)),
-}
-"""What changes at any time, so that it is compared only where code reads one of these names."""
-
-
-_UNCHANGING = (
-    type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinMethodType, types.CodeType,
-    pathlib.PurePath, uuid.UUID, enum.Enum, np.dtype, np.ufunc, Iterator, Op, decimal.Decimal,
-    fractions.Fraction, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
-)  # fmt: skip
-"""What is compared by identity: its content cannot change, is found otherwise, or would be used up."""
-_MIXED_IN = frozenset({"abc", "typing", "typing_extensions", "collections.abc", "contextlib", "numbers"})
-"""Modules of classes without attributes, from which others derive."""
-_NOT_FOLLOWED = frozenset(
-    {"IPython", "_asyncio", "_contextvars", "_frozen_importlib", "_functools", "_io", "_operator",
-     "_pytest", "_random", "_socket", "_sqlite3", "_sre", "_ssl", "_thread", "_typing", "_weakref",
-     "_weakrefset", "argparse", "ast", "asyncio", "atexit", "code", "codecs", "collections",
-     "contextvars", "cupy", "encodings", "enum", "functools", "gc", "importlib", "inspect", "io",
-     "ipykernel", "itertools", "jax", "jaxlib", "llvmlite", "logging", "matplotlib", "numba",
-     "numpy", "operator", "optree", "os", "pdb", "pluggy", "pytest", "random", "re", "rich",
-     "select", "selectors", "shelve", "signal", "socket", "sqlite3", "ssl", "subprocess", "sympy",
-     "tempfile", "tensorflow", "torch", "tqdm", "traceback", "types", "wandb", "warnings",
-     "weakref", "zoneinfo"}
-)  # fmt: skip
-"""Packages whose objects show progress, do not change, hold what cannot be seen, or are searched anyway."""
-_PARTS_NOT_FOLLOWED = (
-    "concurrent.futures.process", "concurrent.futures.thread", "multiprocessing.context",
-    "multiprocessing.managers", "multiprocessing.pool", "multiprocessing.process", "pandas.Index",
-    "pandas.core.indexes", "scipy.stats._distn_infrastructure",
-)  # fmt: skip
-_FOLLOWED = (
-    "asyncio.locks.Event", "asyncio.mixins", "asyncio.queues", "collections.UserString", "numpy.poly1d",
-    "numpy.polynomial", "numpy.vectorize",
-)  # fmt: skip
-"""What is, of these packages."""
-_BUSY = frozenset({"threading.Condition", "multiprocessing.synchronize.Condition"})
-"""What changes as threads come and go."""
-_NOISE = frozenset({"_getters", "_hash", "_ident", "_loop", "_mhash", "_native_id", "_putters", "_waiters"})
-"""Attributes that change without a meaning, beside those of caches."""
-
-
-def _is_pythons(kind: type) -> bool:
-    """Return whether a class of Python's own tells what is in an object."""
-    bases = (base for base in kind.__mro__ if is_library(base))
-    return all(module_of(base).partition(".")[0] in sys.stdlib_module_names for base in bases)
-
-
-def _is_followed(kind: type) -> bool:
-    """Return whether to look into what a class of a library defines."""
-    name = name_of(kind)
-    top = name.partition(".")[0]
-    if top == "builtins":
-        return issubclass(kind, BaseException)
-    if top in _NOT_FOLLOWED:
-        return name.startswith(_FOLLOWED)
-    return not (is_ours(kind) or name.startswith(_PARTS_NOT_FOLLOWED))
-
-
 @functools.lru_cache(maxsize=4096)
 def _adder_of(kind: type) -> _Adder:
     """Return what adds a part of this class to a look."""
@@ -371,19 +267,19 @@ def _adder_of(kind: type) -> _Adder:
         return _number
     if issubclass(kind, np.ndarray):
         return _array
-    if known_of(kind, _ASKED_FOR) is not None or name_of(kind) in _BUSY:
+    if known_of(kind, ASKED_FOR) is not None or name_of(kind) in BUSY:
         return _nothing
-    if (reader := known_of(kind, _READERS)) is not None:
+    if (reader := known_of(kind, READERS)) is not None:
         return _with(reader)
-    if issubclass(kind, _UNCHANGING):
+    if issubclass(kind, UNCHANGING):
         return _itself
     if issubclass(kind, dict):
         return _mapping if is_library(kind) else _itself
     if issubclass(kind, _SEQUENCES):
         return _sequence if is_library(kind) else _itself
     bases = [base for base in kind.__mro__ if base is not object and is_library(base)]
-    bases = [base for base in bases if module_of(base) not in _MIXED_IN]
-    if not bases or not all(map(_is_followed, bases)):
+    bases = [base for base in bases if module_of(base) not in MIXED_IN]
+    if not bases or not all(map(is_followed, bases)):
         return _itself
     return _adder_of_attributes(kind, bases)
 
@@ -396,7 +292,7 @@ def _adder_of_attributes(kind: type, bases: Sequence[type]) -> _Adder:
         part.__get__
         for base in bases
         for name, part in vars(base).items()
-        if _is_slot(base, part) and not name.startswith("__") and not _is_noise(name)
+        if is_slot(base, part) and not name.startswith("__") and not is_noise(name)
     ]
     has_attributes = kind.__dictoffset__ != 0
     if not slots and not has_attributes:
@@ -407,7 +303,7 @@ def _adder_of_attributes(kind: type, bases: Sequence[type]) -> _Adder:
 
     def parts(value: Any, own: dict[str, Any]) -> Iterator[Any]:
         for name, part in islice(own.items(), _MOST_ITEMS):
-            if not (name in computed or _is_noise(name)):
+            if not (name in computed or is_noise(name)):
                 yield name
                 yield part
         for get in slots:
@@ -425,15 +321,3 @@ def _adder_of_attributes(kind: type, bases: Sequence[type]) -> _Adder:
             look.add(parts(value, own.copy()))
 
     return add
-
-
-def _is_slot(base: type, part: Any) -> bool:
-    """Return whether a part of a class is an attribute of objects that is cheap to read, also in C."""
-    if isinstance(part, types.GetSetDescriptorType):
-        return issubclass(base, (BaseException, decimal.Context))
-    return isinstance(part, types.MemberDescriptorType)
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_noise(name: str) -> bool:
-    return name in _NOISE or "cache" in name
