@@ -13,8 +13,7 @@ from tape import errors, ops, tree
 from tape.core.node import Leaf
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
 from tape.program.record.recording import record
-from tests.op_table import CASES, TWO_OF_EACH, a_third, by_operation, lightly
-from tests.tiers import is_full
+from tests.op_table import CASES, a_third, by_operation, one_of_each
 
 X = np.array([1.0, 2.0])
 
@@ -514,7 +513,7 @@ def computes_by_itself(case):
     return namespace.is_given_others
 
 
-LOOKED_AT = CASES if is_full() else a_third(lightly(TWO_OF_EACH), 1)
+LOOKED_AT = a_third(one_of_each(CASES), 1)
 FOLLOWED = [case for case in LOOKED_AT if case.op not in OWN_WORK and str(case) not in OWN_WORK]
 
 

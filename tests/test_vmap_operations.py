@@ -5,7 +5,7 @@ import pytest
 
 import tape
 from tape import ops
-from tests.op_table import CASES, by_operation, lightly, two_of_each
+from tests.op_table import CASES, by_operation, lightly, one_of_each, two_of_each
 from tests.oracles import assert_close
 from tests.test_vmap import SIZE, WAYS, assert_same, check, stacked
 from tests.tiers import some
@@ -17,7 +17,7 @@ def arguments(case):
     return [np.stack(column) for column in zip(*[case.args(salt=k) for k in range(SIZE)], strict=True)]
 
 
-@by_operation(two_of_each(lightly(CASES)))
+@by_operation(one_of_each(two_of_each(CASES)))
 def test_an_operation_on_a_batch_equals_the_loop(case):
     f = case.on(ops)
     check(f, *arguments(case))
