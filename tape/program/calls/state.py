@@ -74,7 +74,7 @@ class State:
         self._names = [b for b in each if b.kind not in (*_OF_ITEMS, "contents")]
         self._contents = [b for b in each if b.kind == "contents"]
         self._undo = [_undos_of(binding) for binding in self._contents]
-        self._collections = [(b, _held(b.owner)) for b in each if b.kind in _OF_ITEMS]
+        self._collections = [(b, _held(b.owner), undo_of(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
         self._arrays = [(b.value, b.value.copy()) for b in arrays if b.value.nbytes <= _MOST_BYTES]
@@ -83,7 +83,7 @@ class State:
     def settle(self) -> None:
         """Bind names, and items, that a run has bound to traced values to the plain values of these."""
         changed = [binding for binding in self._names if not _is_same(binding)]
-        changed += [binding for binding, held in self._collections if not _holds(binding.owner, held)]
+        changed += [b for b, held, _ in self._collections if not _holds(b.owner, held)]
         for binding in changed:
             with suppress(Exception):  # whatever an object raises that is asked for its attributes
                 if _settle(binding):
@@ -101,10 +101,10 @@ class State:
             with suppress(Exception):
                 if not _is_same(binding):
                     _restore(binding, self._stored)
-        for binding, held in self._collections:
+        for binding, held, undo in self._collections:
             with suppress(Exception):
-                if not _holds(binding.owner, held):
-                    _refill(binding.owner, held)
+                if undo is not None and not _holds(binding.owner, held):
+                    undo()
         for binding, undos in zip(self._contents, self._undo, strict=True):
             if not binding.holds():
                 for undo in undos:
@@ -123,7 +123,7 @@ class State:
         Or a generator from which it has drawn, as from one of NumPy's, or in another thread.
         """
         bound = (b for b in (*self._names, *self._contents) if id(b) in self._from_traced or not b.holds())
-        items = (b for b, held in self._collections if not _holds(b.owner, held))
+        items = (b for b, held, _ in self._collections if not _holds(b.owner, held))
         drawn = (Binding("item", (one,), 0, one) for one, state in self._drawn if _state_of(one) != state)
         return next(chain(bound, items, drawn), None)
 
@@ -144,27 +144,6 @@ def _holds(owner: Any, held: list[Any]) -> bool:
         return len(owner) == len(held) and all(one in owner for one in held)
     now = _held(owner)
     return len(now) == len(held) and all(map(is_same, now, held))
-
-
-def _refill(owner: Any, held: list[Any]) -> None:
-    """Let a collection hold what it held, if it is of a type that one knows."""
-    if isinstance(owner, dict):
-        half = len(held) // 2
-        owner.clear()
-        owner.update(zip(held[:half], held[half:], strict=True))
-    elif isinstance(owner, set):
-        owner.clear()
-        owner.update(held)
-    elif isinstance(owner, (list, deque)):
-        owner.clear()
-        owner.extend(held)
-    elif isinstance(owner, bytearray):
-        owner[:] = held[0]
-    elif isinstance(owner, array):
-        del owner[:]
-        owner.frombytes(held[0])
-    elif isinstance(owner, memoryview) and owner.nbytes == len(held[0]):
-        memoryview(owner).cast("B")[:] = held[0]
 
 
 def _undos_of(contents: Binding) -> list[Callable[[], None]]:

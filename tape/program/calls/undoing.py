@@ -1,11 +1,15 @@
-"""How to put back what an object of a library holds, for functions that have to run again."""
+"""How to put back what an object or a collection holds, for functions that have to run again.
+
+Of collections the methods of Python's own classes are called, not those of the user's that derive from them.
+"""
 
 from __future__ import annotations
 
 import decimal
 import mmap
 import types
-from collections import deque
+from array import array
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from itertools import islice
 from queue import Empty
@@ -13,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.program.calls.objects import is_library, known_of
+from tape.program.calls.objects import known_of
 
 __all__ = ["undo_of"]
 
@@ -41,40 +45,49 @@ def undo_of(value: Any) -> Undo | None:
     [1.0]
     """
     kind: Any = type(value)
-    find = _UNDOS.get(kind) or known_of(kind, _OF_LIBRARIES)
-    if find is None:
-        known = _UNDOS.keys() if is_library(kind) else _OF_SLOTS  # not to call methods of the user's
-        find = next((_UNDOS[base] for base in kind.__mro__ if base in known), None)
+    find = known_of(kind, _OF_LIBRARIES) or next(
+        (_UNDOS[base] for base in kind.__mro__ if base in _UNDOS), None
+    )
     return None if find is None else find(value)
 
 
 def _of_dict(value: dict[Any, Any]) -> Undo:
-    held = dict(value)
+    base: Any = (
+        OrderedDict if isinstance(value, OrderedDict) else dict
+    )  # whose order the other one would lose
+    held = [*base.items(value)]
 
     def undo() -> None:
-        dict.update(value, held)
-        for key in value.keys() - held.keys():
-            del value[key]
+        keys = dict(held)
+        for key in [key for key in base.keys(value) if key not in keys]:
+            base.__delitem__(value, key)
+        if [*base.keys(value)] != [*keys]:  # else it may be the attributes of what other threads use
+            base.clear(value)
+        base.update(value, held)
 
     return undo
 
 
-def _of_list(value: Any) -> Undo:
-    held = [*value]
+def _refilled(base: Any, add: Callable[[Any, Any], None]) -> Callable[[Any], Undo]:
+    """Return what `undo_of` does for a class of collections without keys, and those that derive from it."""
+
+    def undo_of(value: Any) -> Undo:
+        held = [*base.__iter__(value)]
+
+        def undo() -> None:
+            base.clear(value)
+            add(value, held)
+
+        return undo
+
+    return undo_of
+
+
+def _of_bytes(value: Any) -> Undo:
+    held = value[:]
 
     def undo() -> None:
-        value.clear()
-        value.extend(held)
-
-    return undo
-
-
-def _of_set(value: set[Any]) -> Undo:
-    held = [*value]
-
-    def undo() -> None:
-        value.clear()
-        value.update(held)
+        value[:] = held
 
     return undo
 
@@ -208,16 +221,17 @@ def _of_queue(value: Any) -> Undo:
 
 _UNDOS: dict[type, Callable[[Any], Undo | None]] = {
     dict: _of_dict,
-    list: _of_list,
-    deque: _of_list,
-    set: _of_set,
+    list: _refilled(list, list.extend),
+    deque: _refilled(deque, deque.extend),
+    set: _refilled(set, set.update),
+    bytearray: _of_bytes,
+    array: _of_bytes,
     np.ndarray: _of_array,
     memoryview: _of_memory,
     mmap.mmap: _of_mapped,
     BaseException: _of_slots,
     decimal.Context: _of_slots,
 }
-_OF_SLOTS = frozenset({BaseException, decimal.Context})
 _OF_LIBRARIES: dict[str, Callable[[Any], Undo | None]] = {
     "xml.etree.ElementTree.Element": _of_element,
     "unittest.mock.NonCallableMock": _of_mock,
