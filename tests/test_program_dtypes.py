@@ -90,6 +90,18 @@ def test_functions_of_two_operands(name, dtype):
         check(getattr(np, name), x, y)
 
 
+@pytest.mark.parametrize("dtype", [*"FDfdilb?"])
+def test_running_sums(dtype):
+    x = draw(dtype, (4, 3), is_special=False)
+    for axis in (None, 0, -1):
+        compiled = tape.compile(lambda x, axis=axis: np.cumsum(x, axis=axis))
+        compiled(x)
+        np.testing.assert_allclose(compiled(x), np.cumsum(x, axis=axis), rtol=1e-5)
+        assert compiled(x).dtype == np.cumsum(x, axis=axis).dtype
+        (program,) = compiled.programs.values()
+        assert not program.explain().callbacks
+
+
 @grid(source=list(DTYPES), target=list(DTYPES), times=5)
 def test_conversions(source, target):
     kinds = np.dtype(source).kind, np.dtype(target).kind

@@ -81,6 +81,14 @@ def test_numbers_lie_side_by_side_in_memory():
     assert program.plan.slots[0] <= 64 * 20
 
 
+def test_steps_of_one_operation_come_one_after_the_other():
+    """Finding out what to do next takes longer than to do it."""
+    program = program_of(lambda x: [np.sin(x[k]) * x[k] + 1 for k in range(8)], np.linspace(0.5, 7.5, 8))
+    steps = [program.plan.instructions[step.members[0]] for step in program.plan.steps]
+    names = [instruction.op for instruction in steps if not instruction.shape]
+    assert names == ["sin"] * 8 + ["multiply"] * 8 + ["add"] * 8
+
+
 def test_arrays_guards_and_loops_among_numbers():
     def f(x, s):
         for _ in range(6):

@@ -140,7 +140,7 @@ class Path:
             shape = None
             structure = self._results.structure
             if not self._results.weak and not self._results.constants:
-                shape = tree.unflatten(structure, [Dynamic(k) for k in range(tree.size(structure))])
+                shape = tree.unflatten(structure, [Dynamic(k, False) for k in range(tree.size(structure))])
             arguments = self.program.calling.arguments
             self._shortcut = names, self.program.shortcut(arguments, names, self.restore, shape)
         return self._shortcut[1]

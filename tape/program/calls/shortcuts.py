@@ -23,7 +23,7 @@ from tape.program.record.reading import LIMIT
 class Dynamic:
     """A placeholder for a dynamic leaf of a tree, with its number; ``is_int`` if it is an int."""
 
-    def __init__(self, number: int, is_int: bool = False) -> None:
+    def __init__(self, number: int, is_int: bool) -> None:
         self.number = number
         self.is_int = is_int
 
