@@ -1,5 +1,6 @@
 """How an operation is declared: one mode makes the other; contradictions and bad rules are refused."""
 
+import ctypes
 import operator
 from typing import Any
 
@@ -482,17 +483,90 @@ def test_what_a_rule_keeps_is_not_written_to(mode, rule):
         assert KEPT.tolist() == [1, 2, 3]
 
 
-def test_a_buffer_that_a_rule_uses_again_holds_one_adjoint_at_a_time():
-    buffer = np.zeros(3)
+def buffers_of(kind):
+    """A buffer of three numbers, and functions that return it, or what shares its memory."""
+    if kind == "of C":
+        memory = (ctypes.c_double * 3)()
+        return np.ctypeslib.as_array(memory), lambda buffer: np.ctypeslib.as_array(memory)
+    if kind == "of Python":
+        memory = bytearray(24)
+        return np.frombuffer(memory), lambda buffer: np.frombuffer(memory)
+    ways = {
+        "itself": lambda buffer: buffer,
+        "a view": lambda buffer: buffer[:],
+        "by a memoryview": lambda buffer: np.asarray(memoryview(buffer)),
+        "by strides": lambda buffer: np.lib.stride_tricks.as_strided(buffer, (3,)),
+    }
+    return np.zeros(3), ways[kind]
 
-    def rule(g: Any, out: Any, x: Any) -> Any:
-        np.multiply(g, 2 * x, out=buffer)
-        return buffer
 
-    square = Op(lambda x: x * x, name="square", vjp=[rule])
-    found = tape.grad(lambda x, y: np.sum(square(x) + square(y)), (0, 1))(X, 2 * X)
-    assert_same(found[0], 2 * X)
-    assert_same(found[1], 4 * X)
+BUFFERS = ["itself", "a view", "by a memoryview", "by strides", "of C", "of Python"]
+
+
+@pytest.mark.parametrize("kind", BUFFERS)
+@pytest.mark.parametrize("how", ["forward", "vjp", "jvp", "custom_vjp", "custom_jvp"])
+def test_a_buffer_that_a_function_uses_again_holds_one_result_at_a_time(how, kind):
+    buffer, returned = buffers_of(kind)
+
+    def filled(values):
+        buffer[:] = values
+        return returned(buffer)
+
+    square = lambda x: x * x  # noqa: E731
+    declared = {
+        "forward": lambda: Op(lambda x: filled(x * x), name="mine", vjp=[lambda g, out, x: 2 * g * x]),
+        "vjp": lambda: Op(square, name="mine", vjp=[lambda g, out, x: filled(2 * g * x)]),
+        "jvp": lambda: Op(square, name="mine", jvp=[lambda t, out, x: filled(2 * t * x)]),
+        "custom_vjp": lambda: tape.custom_vjp(square),
+        "custom_jvp": lambda: tape.custom_jvp(square),
+    }
+    op = declared[how]()
+    if how == "custom_vjp":
+        op.defvjp(lambda g, out, x: filled(2 * g * x))
+    if how == "custom_jvp":
+        op.defjvp(lambda tangents, out, x: filled(2 * tangents[0] * x))
+    f = lambda x, y: op(x) * op(y)  # noqa: E731
+    expected = 2 * X * (2 * X) ** 2, 2 * X**2 * (2 * X)
+    if how in ("jvp", "custom_jvp"):
+        value, moved = tape.jvp(f, (X, 2 * X), (X, X))
+        assert_close(moved, (expected[0] + expected[1]) * X)
+    else:
+        value, pull = tape.vjp(f, X, 2 * X)
+        for found, slope in zip(pull(np.ones(3)), expected, strict=True):
+            assert_close(found, slope)
+    assert_close(value, X**2 * (2 * X) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"), [("forward", list), ("forward", tuple), ("vjp", list), ("vjp", tuple), ("jvp", tuple)]
+)
+def test_several_buffers_in_one_collection_that_a_function_keeps(how, kind):
+    kept = kind([np.zeros(3), np.zeros(3)])
+
+    def filled(*values):
+        for buffer, value in zip(kept, values, strict=True):
+            buffer[:] = value
+        return kept
+
+    if how == "vjp":
+        op = Op(lambda x, y: x * y, name="mine", vjp=lambda g, out, x, y: filled(g * y, g * x))
+        found = tape.grad(lambda *v: np.sum(op(v[0], v[1]) + op(v[2], v[3])), (0, 1, 2, 3))(
+            X, 2 * X, 3 * X, 4 * X
+        )
+        for one, expected in zip(found, (2 * X, X, 4 * X, 3 * X), strict=True):
+            assert_close(one, expected)
+        return
+    both = lambda x: (np.sin(x), np.cos(x))  # noqa: E731
+    slopes = lambda t, out, x: (t * np.cos(x), -t * np.sin(x))  # noqa: E731
+    op = Op(
+        (lambda x: filled(*both(x))) if how == "forward" else both,
+        name="mine",
+        jvp=[(lambda *given: filled(*slopes(*given))) if how == "jvp" else slopes],
+    )
+    f = lambda x: op(x)[0] * op(2 * x)[1]  # noqa: E731
+    value, moved = tape.jvp(f, (X,), (X,))
+    assert_close(value, np.sin(X) * np.cos(2 * X))
+    assert_close(moved, X * (np.cos(X) * np.cos(2 * X) - 2 * np.sin(X) * np.sin(2 * X)))
 
 
 @pytest.mark.parametrize("size", [3, 3000])

@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core.static_arguments import copied
+from tape.core.static_arguments import copied, restored
 
 X = np.array([0.3, 1.2, 0.7])
 Pair = namedtuple("Pair", "k other")
@@ -160,12 +160,68 @@ def test_copies_are_of_the_same_classes_and_share_what_cannot_change():
         assert copied(thing, {}) is thing
     tree = Settings(1.0)
     tree.k = [tree, {"a": tree}]
-    copy = copied(tree, {})
+    copy = restored(copied(tree, {}), {})
     assert copy.k[0] is copy.k[1]["a"] is copy is not tree
     for new, _ in KINDS.values():
-        assert type(copied(new(), {})) is type(new())
+        assert type(restored(copied(new(), {}), {})) is type(new())
     assert copied(deque([1], maxlen=2), {}).maxlen == 2
     assert copied(defaultdict(float), {})["new"] == 0.0
+
+
+@dataclass
+class Stubborn:
+    """An object that refuses to be copied, and counts what rules do with it."""
+
+    k: float = 2.0
+    count: int = 0
+
+    def __reduce__(self):
+        raise TypeError
+
+    __copy__ = __deepcopy__ = __getstate__ = __reduce__
+
+
+@dataclass(eq=False)
+class Key:
+    name: str
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+@pytest.mark.parametrize("way", ["grad", "jvp", "vmap", "compiled"])
+def test_rules_get_the_objects_themselves_while_these_are_what_they_were(way):
+    """They compare them, look things up by them, and change them."""
+    a, b, slopes, stubborn = Key("a"), Key("b"), {}, Stubborn()
+    slopes[a], slopes[b], slopes[relu] = 3.0, 4.0, 5.0
+
+    def rule(g, out, x, key, keys, functions, state):
+        assert key is a
+        state.count += 1
+        return g * slopes[key] * slopes[keys[0]] * slopes[functions["f"]] * state.k
+
+    op = tape.Op(lambda x, **_: 120 * x, name="op", vjp=[rule])
+    f = lambda x: np.sum(op(x, key=a, keys=(b,), functions={"f": relu}, state=stubborn))  # noqa: E731
+    g = tape.compile(WAYS["grad"](f)) if way == "compiled" else WAYS[way](f)
+    for times in (1, 2, 3):
+        np.testing.assert_allclose(g(times * X), 120 * times * np.sum(X))
+    assert stubborn.count >= 1 if way == "compiled" else stubborn.count >= 3
+
+
+def test_large_arrays_are_not_copied_and_may_not_be_written_into():
+    table = np.ones(100_000)
+    scale = scaling(lambda p: p[0])
+
+    def f(x, is_written):
+        y = np.sum(scale(x, p=table))
+        if is_written:
+            table[:] = 2.0
+        return y
+
+    np.testing.assert_allclose(tape.grad(f)(X, False), np.ones(3))
+    with pytest.raises(errors.InPlaceError, match="was written into"):
+        tape.grad(f)(X, True)
 
 
 # ---- functions among them ----------------------------------------------------------------------------------

@@ -26,9 +26,7 @@ from tape.core.results import checked_results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import implements
-from tape.core.users_functions import as_own, checked_rules, unwritten
-
-_OBJECT = np.dtype(object)
+from tape.core.users_functions import checked_rules, own_parts, unwritten
 
 
 def _read(attr: Any) -> Any:
@@ -209,10 +207,12 @@ class Op:
                 value = unwritten(self.forward, f"the forward function of {self.name}", operands, attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
-        is_numbers = self.explains_errors or getattr(value, "dtype", _OBJECT).kind in "fiubc"
-        if type(value) is np.ndarray and is_numbers:
-            return value if self.explains_errors or self.view is not None else as_own(value)
-        return value if isinstance(value, np.generic) and is_numbers else checked_results(value, self.name)
+        if self.explains_errors:
+            is_one = type(value) is np.ndarray or isinstance(value, np.generic)
+            return value if is_one else checked_results(value, self.name)
+        value = own_parts(value) if self.view is None else value
+        is_one = type(value) is np.ndarray and value.dtype.kind in "fiubc"
+        return value if is_one else checked_results(value, self.name)
 
     call = shared_call  # as methods
     fail = raise_failure

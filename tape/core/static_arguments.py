@@ -1,15 +1,16 @@
 """Static arguments of operations of users, as they were at the call: rules read them when all code has run.
 
-Copied are arrays, the collections of Python, dataclasses and namespaces, at any depth; functions find by
-their names what there was. What a program calls back reads the objects themselves, which may change from call
-to call, unless the function that is recorded has changed them.
+Rules get the objects themselves as long as they hold what they held, and otherwise copies of that time: of
+arrays, the collections of Python, dataclasses and namespaces, at any depth; functions find by their names
+what there was. So does what a program calls back, if the function that is recorded has changed them; a change
+between its calls is read.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
-from copy import copy
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, NoneType, SimpleNamespace
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape.core.closures import bound, is_as_it_was
+from tape.core.held import Kept
 from tape.core.interpreter import OPEN, opened
 from tape.core.node import Call, Pull
 
@@ -36,24 +38,18 @@ def call_as_is(op: Op, attrs: dict[str, Any], active: tuple[bool, ...]) -> Call:
     """Return what `Op.call` does, with static arguments that do not change later."""
     copies = {key: x if type(x) in _CONSTANT else copied(x, {}) for key, x in attrs.items()}
     program = next((one for one in reversed(opened()) if one.is_program), None) if OPEN else None
-    if program is None:
-        if not op.looks_functions_up:
-            return op.call(copies, active)
-        functions = {key: x for key, x in attrs.items() if type(x) in _FUNCTIONS and x is not copies[key]}
-        if not functions:
-            return op.call(copies, active)
-        return LateCall(op, copies | functions, copies, op.call({}, active).pull)
+    if program is None and not op.looks_functions_up:
+        attrs = {key: copies[key] if type(x) in _FUNCTIONS else x for key, x in attrs.items()}
     if all(copies[key] is attrs[key] for key in attrs):
         return op.call(attrs, active)
     call = LateCall(op, attrs, copies, op.call({}, active).pull)
-    program.late.append(call)
+    if program is not None:
+        program.late.append(call)
     return call
 
 
 class LateCall(Call):
-    """A call with static arguments of which some are themselves, as long as they do not change.
-
-    In a program all are, as it reads them in every call; elsewhere functions, by which rules look things up.
+    """A call with static arguments that are themselves, as long as they do not change.
 
     Parameters
     ----------
@@ -62,7 +58,7 @@ class LateCall(Call):
     given : dict
         The static arguments themselves.
     copies : dict
-        What they were.
+        What they were, see `copied`.
     """
 
     __slots__ = ("_copies", "_given", "_settled")
@@ -80,7 +76,10 @@ class LateCall(Call):
         if self._settled is not None:
             return self._settled
         given = self._given
-        return {key: given[key] if _is_same(x, given[key], set()) else x for key, x in self._copies.items()}
+        return {
+            key: given[key] if _is_same(x, given[key], set()) else restored(x, {})
+            for key, x in self._copies.items()
+        }
 
     def settle(self) -> None:
         """Note that the function has been recorded: what changes now does so between its calls."""
@@ -88,7 +87,10 @@ class LateCall(Call):
 
 
 def copied(value: Any, seen: dict[int, Any]) -> Any:
-    """Return a copy of what may change; ``seen`` has those made before, by the id of what they are of."""
+    """Return what a static argument is now, to be compared and restored: the same if it cannot change.
+
+    In the place of an array is a `Kept`; ``seen`` has what was made before, by the id of what it is of.
+    """
     kind = type(value)
     if kind in _CONSTANT or (kind is tuple and _CONSTANT.issuperset(map(type, value))):
         return value
@@ -96,22 +98,48 @@ def copied(value: Any, seen: dict[int, Any]) -> Any:
         return bound(value)
     if id(value) in seen:
         return seen[id(value)]
+    if isinstance(value, np.ndarray):
+        seen[id(value)] = Kept(value)
+        return seen[id(value)]
+    return _mapped(copied, value, seen)
+
+
+def restored(copy: Any, seen: dict[int, Any]) -> Any:
+    """Return a static argument as it was, given what `copied` has made of it.
+
+    Raises
+    ------
+    InPlaceError
+        If a large array in it has been written into.
+    """
+    if isinstance(copy, Kept):
+        return copy.value()
+    return seen[id(copy)] if id(copy) in seen else _mapped(restored, copy, seen)
+
+
+def _mapped(change: Any, value: Any, seen: dict[int, Any]) -> Any:
+    """Return a collection or object with its parts changed; the same if it cannot change."""
+    kind = type(value)
     new = value
-    if isinstance(value, np.ndarray) or kind in _FLAT:
+    if kind in _FLAT:
         new = seen[id(value)] = value.copy()
     elif kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
-        parts = [copied(part, seen) for part in value]
+        parts = [change(part, seen) for part in value]
         if any(a is not b for a, b in zip(parts, value, strict=True)):
             new = tuple.__new__(kind, parts)
     elif kind in _LISTS or kind in _DICTS:
         new = seen[id(value)] = value.copy()
         for key, part in _items(value):
-            new[key] = copied(part, seen)
+            new[key] = change(part, seen)
     elif _has_fields(kind):
-        new = seen[id(value)] = copy(value)
+        with suppress(TypeError):  # of a class that derives from one in C
+            new = object.__new__(kind) if kind is not SimpleNamespace else SimpleNamespace()
+        if new is value:
+            return value
+        seen[id(value)] = new
         is_same = kind is not SimpleNamespace and kind.__dataclass_params__.frozen
         for name, part in _items(value):
-            own = copied(part, seen)
+            own = change(part, seen)
             is_same = is_same and own is part
             object.__setattr__(new, name, own)
         if is_same:
@@ -120,18 +148,17 @@ def copied(value: Any, seen: dict[int, Any]) -> Any:
 
 
 def _is_same(before: Any, now: Any, seen: set[int]) -> bool:
-    """Return whether a copy is what it is of now."""
+    """Return whether something holds what it held."""
     kind = type(before)
     if before is now or id(before) in seen:
         return True
     if type(now) in _FUNCTIONS:
         return is_as_it_was(before, now)
+    if kind is Kept:
+        return before.array is now and not before.is_changed()
     if kind is not type(now):
         return False
     seen.add(id(before))
-    if isinstance(before, np.ndarray):
-        is_alike = before.dtype == now.dtype and before.shape == now.shape
-        return is_alike and before.tobytes() == now.tobytes()
     if kind in _FLAT:
         return bool(before == now)
     if not (isinstance(before, tuple) or kind in _LISTS or kind in _DICTS or _has_fields(kind)):

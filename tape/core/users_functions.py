@@ -18,7 +18,7 @@ from tape.core.failures import is_of_a_library
 
 Rules = TypeVar("Rules")
 
-__all__ = ["as_own", "checked_rules", "unwritten"]
+__all__ = ["as_own", "checked_rules", "own_parts", "unwritten"]
 
 _SMALL = 1 << 12
 """Bytes of arrays that are compared as a whole; of larger ones, some elements are."""
@@ -35,29 +35,44 @@ def as_own(value: np.ndarray, holders: int = 1) -> np.ndarray:
     holders : int
         How many references the caller has.
     """
-    references, of_base = _references(value)
-    is_own = references < _FRESH[0] + holders and of_base <= _FRESH[1]
-    return value if is_own else value.copy()
+    base, references = value.base, _references(value)
+    if base is None:
+        is_own = value.flags.owndata
+    else:  # memory of something else than an array may be anyone's
+        is_own = type(base) is np.ndarray and base.flags.owndata and _references(base) <= _OF_BASE
+    return value if is_own and references < _OF_OWN + holders else value.copy()
 
 
-def _references(value: np.ndarray) -> tuple[int, int]:
-    """Return how many references there are to an array, and to that whose memory it shares."""
-    base = value.base
-    return getrefcount(value), 0 if base is None else getrefcount(base)
+def own_parts(found: Any) -> Any:
+    """Return what a function has returned, an array or several, as arrays that nothing but a name holds."""
+    if type(found) is np.ndarray:
+        return as_own(found, 2)
+    if not isinstance(found, (list, tuple)):
+        return found
+    is_kept = _references(found) > _OF_OWN
+    parts = [
+        part if type(part) is not np.ndarray else part.copy() if is_kept else as_own(part, 2)
+        for part in found
+    ]
+    return parts if isinstance(found, list) else tuple(parts)
+
+
+def _references(value: Any) -> int:
+    return getrefcount(value)
 
 
 def _fresh() -> tuple[int, int]:
-    """Return what `as_own` finds of an array that nobody has, the caller not counted."""
+    """Return how many references `as_own` finds to an array that its caller alone has, and to its base."""
 
     def found(value: np.ndarray) -> tuple[int, int]:
-        return _references(value)
+        base, references = value.base, _references(value)
+        return references, _references(base)
 
     value = np.empty(2)[:1]
-    references, of_base = found(value)
-    return references, of_base
+    return found(value)
 
 
-_FRESH = _fresh()
+_OF_OWN, _OF_BASE = _fresh()
 
 
 def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -98,13 +113,18 @@ def _checked(rule: Callable[..., Any], what: str) -> Callable[..., Any]:
     @wraps(rule)
     def checked(*given: Any, **attrs: Any) -> Any:
         found = unwritten(rule, what, given, attrs)
-        if type(found) is np.ndarray:
-            return found if found is given[0] else as_own(found)
-        if type(found) in (list, tuple):
-            return type(found)([as_own(part, 2) if type(part) is np.ndarray else part for part in found])
-        return found
+        return found if _is_of(given[0], found) else own_parts(found)
 
     return checked
+
+
+def _is_of(adjoint: Any, found: Any) -> bool:
+    """Return whether a rule has returned the adjoint, or a view of it."""
+    if type(found) is not np.ndarray or type(adjoint) is not np.ndarray:
+        return False
+    return found is adjoint or (
+        found.base is not None and (found.base is adjoint or found.base is adjoint.base)
+    )
 
 
 def _arrays(given: Sequence[Any]) -> list[np.ndarray]:

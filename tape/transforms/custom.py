@@ -23,6 +23,7 @@ from tape.core.reached import made_of_functions
 from tape.core.results import Results, unpack
 from tape.core.rules import fit_tangent
 from tape.core.transposition import pull_transposed, push_transposed
+from tape.core.users_functions import own_parts
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float
@@ -216,6 +217,7 @@ class _Call:
         packing, rule = self.segment.packing, self.rule
         args, _ = self.segment.arguments(operands)
         found = rule(packing.restore(g), packing.restore(out), *args)  # type: ignore[misc]
+        found = own_parts(found)
         parts = [found] if len(args) == 1 else found
         if not isinstance(parts, (tuple, list)) or len(parts) != len(args):
             raise errors.ShapeError(
@@ -226,9 +228,11 @@ class _Call:
         for k, (part, arg) in enumerate(zip(parts, args, strict=True)):
             _, structure = tree.flatten(arg)
             is_none = part is None and structure is not tree.LEAF
-            leaves += (
-                [None] * tree.size(structure) if is_none else self._up_to(structure, part, f"argument {k}")
-            )
+            if is_none:
+                leaves += [None] * tree.size(structure)
+            else:
+                given = self._up_to(structure, part, f"argument {k}")
+                leaves += given if structure is tree.LEAF else map(_copied, given)
         contributions = [leaves[i] for i in self.segment.places]
         return [
             None if c is None else fit(self._checked(c, o, "its argument", allow_more=True), o)
@@ -247,7 +251,10 @@ class _Call:
             if tangent is not None:
                 moved[i] = tangent
         found = rule(tree.unflatten(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
+        found = own_parts(found)
         parts = self._up_to(packing.structure, found, "the result")
+        if packing.structure is not tree.LEAF:
+            parts = [*map(_copied, parts)]
         if any(parts[i] is None for i in packing.floats):
             raise errors.ShapeError(
                 f"the rule of {self.segment.name} returned a tree with None where the result has floats. "
@@ -381,6 +388,11 @@ class _Call:
             return self._given_vjp(adjoint(), out, operands)
 
         return push_transposed(pull, tangents, out, self.segment.name)
+
+
+def _copied(leaf: Any) -> Any:
+    """Return a copy of an array in a tree that a rule has returned, and may keep."""
+    return leaf.copy() if type(leaf) is np.ndarray else leaf
 
 
 def _random_like(rng: np.random.Generator, value: Any) -> Any:
