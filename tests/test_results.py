@@ -8,7 +8,7 @@ from tape import errors, tree
 from tape.core.linear import part
 from tape.core.op import Op
 from tape.core.results import Results, is_several, pack, unpack
-from tests.oracles import inner, jvp, vjp
+from tests.oracles import assert_close, inner, jvp, vjp
 from tests.tiers import grid
 
 X, Y = np.array([0.3, -0.7, 1.2]), np.array([0.5, 0.6, -0.2])
@@ -302,3 +302,45 @@ def test_packing_undoes_unpacking():
     assert pack(unpack(several), several) == several
     assert pack(unpack(one), one) is one
     assert not is_several(one)
+
+
+# ---- functions that return several results of one operation ----------------------------------------------
+
+both = tape.Op(
+    lambda x: (np.sin(x), np.cos(x)), name="both", jvp=[lambda t, out, x: (t * out[1], -t * out[0])]
+)
+WAYS = {
+    "compile": tape.compile,
+    "vmap": tape.vmap,
+    "vmap, compiled": lambda f: tape.compile(tape.vmap(f)),
+    "jacobian": tape.jacobian,
+    "jacobian, compiled": lambda f: tape.compile(tape.jacobian(f)),
+    "jvp": lambda f: lambda x: tape.jvp(f, (x,), (x,)),
+    "vjp": lambda f: lambda x: tape.vjp(f, x)[1]((x, x)),
+    "linearize": lambda f: lambda x: tape.linearize(f, x)[1](x),
+    "hessian": lambda f: tape.hessian(lambda x: np.sum(f(x)[0] * f(x)[1])),
+    "checkpoint": lambda f: tape.grad(lambda x: np.sum(tape.checkpoint(f)(x)[1])),
+    "checkpoint_loop": lambda f: lambda x: tape.checkpoint_loop(lambda s, i: f(s[0] + s[1]), (x, x), 4, 2),
+    "scan": lambda f: lambda x: tape.scan(lambda c, t: (c, f(c * t)), x, np.arange(3.0))[1],
+    "scan, compiled": lambda f: tape.compile(
+        lambda x: tape.scan(lambda c, t: (f(c[0] * t), None), (x, x), X)[0]
+    ),
+    "map": lambda f: lambda x: tape.map(f, x),
+    "cond, compiled": lambda f: tape.compile(lambda x: tape.cond(x[0] > 0, f, lambda x: (x, x), x)),
+    "while_loop": lambda f: tape.compile(
+        lambda x: tape.while_loop(lambda c: c[0][0] > 0.5, lambda c: f(c[0] * 0.9), (x, x))
+    ),
+    "in a tree": lambda f: tape.compile(lambda x: {"a": f(x), "b": [f(2 * x)]}),
+    "unpacked": lambda f: tape.vmap(lambda x: [*f(x)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_they_are_a_tuple_to_whatever_takes_the_function(way):
+    f, expected = WAYS[way](both), WAYS[way](lambda x: (np.sin(x), np.cos(x)))
+    for x in (X, X / 2, X + 0.1):
+        found, structure = tape.tree.flatten(f(x))
+        others, other_structure = tape.tree.flatten(expected(x))
+        assert structure == other_structure
+        for one, other in zip(found, others, strict=True):
+            assert_close(one, other)

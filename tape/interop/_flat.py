@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.core.results import as_tree
 from tape.transforms import vjp
 
 
@@ -103,7 +104,7 @@ class Pullbacks:
                 given, keywords = tree.unflatten(
                     structure, [moved.get(k, leaf) for k, leaf in enumerate(leaves)]
                 )
-                results = tree.flatten(self._f(*given, **keywords))[0]
+                results = tree.leaves(as_tree(self._f(*given, **keywords)))
                 return [result for result in results if is_inexact(result)]
 
             _, back = vjp(of, *[leaves[k] for k in places])
@@ -141,7 +142,7 @@ def leaves_of(result: Any, structure: Any) -> list[Any]:
     ConversionError
         If it has another one.
     """
-    leaves, found = tree.flatten(result)
+    leaves, found = tree.flatten(as_tree(result))
     if found != structure:
         raise errors.ConversionError(
             f"a result is {tree.describe(found)}, where {tree.describe(structure)} was expected, as at ones "

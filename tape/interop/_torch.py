@@ -7,6 +7,7 @@ from functools import cache, update_wrapper
 from typing import Any
 
 from tape import errors, tree
+from tape.core.results import as_tree
 from tape.core.streams import Noting
 from tape.interop._flat import Pullbacks, Signature, is_inexact, of_its_own
 from tape.program import compile
@@ -94,7 +95,7 @@ def _function(torch: Any) -> Any:
             arrays = [_array(tensor) for tensor in tensors]
             args, kwargs = call.signature.filled(arrays)
             with call.drawn:
-                leaves, call.structure = tree.flatten(call.run(*args, **kwargs))
+                leaves, call.structure = tree.flatten(as_tree(call.run(*args, **kwargs)))
             results = [torch.from_numpy(of_its_own(leaf, arrays)) for leaf in leaves]
             ctx.is_inexact = [is_inexact(leaf) for leaf in leaves]
             ctx.mark_non_differentiable(

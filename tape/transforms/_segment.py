@@ -24,7 +24,7 @@ from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
 from tape.core.reached import Reach
-from tape.core.results import Results, unpack
+from tape.core.results import Results, as_tree, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.core.weak import exact
@@ -97,7 +97,7 @@ class Packing:
 
     def __init__(self, out: Any, *, is_joined: bool = True) -> None:
         self.is_joined = is_joined
-        leaves, self.structure = tree.flatten(out)
+        leaves, self.structure = tree.flatten(as_tree(out))
         self.leaves = [as_scalar(leaf) for leaf in leaves]
         self.floats = [i for i, leaf in enumerate(self.leaves) if is_float(leaf)]
         likes = [self.leaves[i] for i in self.floats]
@@ -146,7 +146,7 @@ class Packing:
 
     def parts_of(self, out: Any, name: str) -> list[Any]:
         """Return the float leaves of another tree of the same structure, shapes and dtypes."""
-        leaves, structure = tree.flatten(out)
+        leaves, structure = tree.flatten(as_tree(out))
         if structure != self.structure:
             raise errors.ShapeError(
                 f"{name} returned {_told(structure)}, and {_told(self.structure)} before. It must always "

@@ -12,6 +12,7 @@ from tape import errors, tree
 from tape.core.closures import Bound, rerun
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
+from tape.core.results import as_tree
 from tape.core.streams import without_draws
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
@@ -94,13 +95,17 @@ class _Loop:
     """One run of a loop, and its two rules."""
 
     def __init__(self, body: Body, state: Any, steps: int, snapshots: int, progress: bool) -> None:
-        self.body = body
+        self._body = body
         self.progress = progress
         self.steps = steps
         self.snapshots = snapshots
         self.name = f"checkpoint_loop({name_of(body)})"
         self.kept: dict[int, Any] = {}  # snapshots of the last plain run, by step
         self.segment = Segment(self._run, (tree.map(as_scalar, state),), {}, self.name, is_inlined=False)
+
+    def body(self, state: Any, step: int) -> Any:
+        """Return the next state."""
+        return as_tree(self._body(state, step))
 
     def _run(self, state: Any) -> Any:
         """Run all steps, and keep the snapshots that a reverse sweep needs first."""
@@ -112,7 +117,7 @@ class _Loop:
                 if step in places:
                     kept[step] = copied(state)  # the body may return one buffer again and again
                 after = self.body(tree.map(protected, state), step)
-                _check_alike(state, after, f"{name_of(self.body)}, in step {step},")
+                _check_alike(state, after, f"{name_of(self._body)}, in step {step},")
                 state = after
                 bar.update()
         if is_plain:

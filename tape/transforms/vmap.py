@@ -10,6 +10,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle, snapshot
+from tape.core.results import as_tree
 from tape.interpreters.batching import Lanes
 from tape.interpreters.capturing import protected
 from tape.ops.structure.layout import in_c_order
@@ -84,7 +85,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         with Lanes(call.size) as lanes:
             lanes.is_mapped = True
             mapped_args, mapped_kwargs = call.arguments(lanes)
-            out = f(*mapped_args, **mapped_kwargs)
+            out = as_tree(f(*mapped_args, **mapped_kwargs))
             leaves, structure = tree.flatten(out)
             axes = _spread(out_axes, out, f"out_axes, for the result of {call.name},")
             results = [_moved(lanes, leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]

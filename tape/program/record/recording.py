@@ -18,6 +18,7 @@ import numpy as np
 from tape import errors, tree
 from tape.conversion.foreign import ARITHMETIC, complaint
 from tape.core.node import Handle, Node, plain
+from tape.core.results import as_tree
 from tape.core.weak import Weak, exact
 from tape.kernels.eager import avoided
 from tape.program.record.collections import are_changed, contents_of
@@ -239,7 +240,7 @@ def record(
         traced_args, traced_kwargs = tree.unflatten(structure, leaves)
         contents = contents_of((traced_args, traced_kwargs))
         result = f(*traced_args, **traced_kwargs)
-        outs, out_structure = tree.flatten(result)
+        outs, out_structure = tree.flatten(as_tree(result))
     changes_arguments = are_changed(contents, result)
     if trace.ints_read:  # and something has caught what says so
         raise IntRead(trace.ints_read)

@@ -14,6 +14,7 @@ from tape import errors, ops, tree
 from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.node import plain
+from tape.core.results import as_tree
 from tape.core.streams import Aside
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
@@ -272,7 +273,7 @@ class Scan:
                 "next carry, and what is collected or None"
             )
         after = self.carry.after(returned[0], values)
-        collected, result = tree.flatten(returned[1])
+        collected, result = tree.flatten(as_tree(returned[1]))
         if self._result is None:
             self._result = result
         elif result != self._result:

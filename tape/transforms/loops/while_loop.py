@@ -12,6 +12,7 @@ from tape import ops, tree
 from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.core.node import plain
+from tape.core.results import as_tree
 from tape.core.var import Var
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.ops.structure.layout import in_c_order
@@ -141,7 +142,7 @@ class _While:
     def _step(self, state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return the leaves of the next state and of what is collected."""
         returned, y = self.body_fun(self.carry.restored(state))
-        collected, self._result = tree.flatten(y)
+        collected, self._result = tree.flatten(as_tree(y))
         leaves = [in_c_order(as_value(leaf, "a result")) for leaf in collected]
         return self.carry.after(returned, state), leaves
 
