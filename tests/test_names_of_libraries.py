@@ -22,7 +22,7 @@ import xml.etree.ElementTree as ET
 from collections import UserString
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import numpy as np
 import pytest
@@ -527,6 +527,78 @@ def test_attributes_of_the_user_that_no_code_reads_do_not_count():
 
 
 # ---- what costs nothing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read", [lambda x: x * TASKS.maxsize, lambda x: x * OWNER.tasks.maxsize])
+def test_of_attributes_that_code_reads_by_name_nothing_else_is_compared(read):
+    """What others put into a queue is none of a function that asks for its size alone."""
+    TASKS.maxsize = 3
+    compiled = tape.compile(read)
+    for k in range(8):
+        np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, 3.0))
+        TASKS.put(k) if k % 2 else TASKS.queue.clear()
+    assert len(compiled.programs) == 1
+    TASKS.maxsize = 7
+    np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, 7.0))
+
+
+def by_another_name(x):
+    tasks = OWNER.tasks
+    return x * tasks.qsize()
+
+
+def passed_on(x):
+    return x * len_of(OWNER.tasks)
+
+
+def len_of(tasks):
+    return tasks.qsize()
+
+
+TASKS: queue.Queue[int] = queue.Queue()
+OWNER = types.SimpleNamespace(tasks=TASKS)
+SIZE = TASKS.qsize
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        by_another_name,
+        passed_on,
+        lambda x: x * SIZE(),
+        lambda x: x * OWNER.tasks.qsize() * (TASKS.maxsize + 1),
+        lambda x: x * getattr(TASKS, "qsize")(),  # noqa: B009
+        lambda x: x * [OWNER.tasks][0].qsize(),
+        lambda x: x * len(TASKS.queue),
+    ],
+)
+def test_a_queue_whose_items_are_read_by_whatever_way_is_compared(read):
+    TASKS.maxsize = 0
+    TASKS.queue.clear()
+    compiled = tape.compile(read)
+    for k in range(6):
+        np.testing.assert_array_equal(compiled(np.ones(2)), read(np.ones(2)))
+        TASKS.put(k)
+
+
+def test_an_argument_that_holds_itself_is_compared_by_what_is_read():
+    class Leaf:
+        pass
+
+    leaf = Leaf()
+    leaf.k, leaf.parent = 2.0, Leaf()
+    leaf.parent.child = leaf
+    compiled = tape.compile(lambda x, leaf: x * leaf.parent.child.k)
+    for k in (2.0, 2.0, 3.0, 2.0):
+        leaf.k = k
+        np.testing.assert_array_equal(compiled(np.ones(2), leaf), np.full(2, k))
+    mocked = MagicMock()
+    mocked.__getitem__.return_value = 2.0
+    compiled = tape.compile(lambda x, mocked: x * mocked["k"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)  # it counts its calls
+        for _ in range(6):
+            np.testing.assert_array_equal(compiled(np.ones(2), mocked), np.full(2, 2.0))
 
 
 @pytest.fixture

@@ -138,6 +138,8 @@ class Names:
         Names of all kinds that it binds, except local ones.
     valued : set of str
         Names that it reads for more than a shape or a dtype.
+    whole : set of str
+        Names that it reads for more than an attribute.
     written : set of str
         Names of all kinds, except local ones, of what it writes into: ``work[k] = 1``, ``work += 1``,
         ``work.fill(1)``, also where a local variable is another name of it.
@@ -170,6 +172,7 @@ class Names:
     read: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
     valued: set[str] = field(default_factory=set)
+    whole: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     filled: set[str] = field(default_factory=set)
     decisive: set[Read] = field(default_factory=set)
@@ -259,6 +262,8 @@ class _Reader:
                 names.read.add(name)
             if following is None or following.argval not in OF_TYPE:
                 names.valued.add(name)
+            if not is_next:
+                names.whole.add(name)
 
     def _read_elements(self, k: int, one: Instruction) -> None:
         """Note what depends on elements of arrays without a trace of them."""
@@ -390,7 +395,7 @@ class _Reader:
     def _add(self, inner: Names) -> None:
         """Add the names of a function that is defined in this one."""
         names, own = self.names, {*self._code.co_cellvars}
-        for part in ("globals", "attributes", "read", "stored", "valued", "optional"):
+        for part in ("globals", "attributes", "read", "stored", "valued", "whole", "optional"):
             getattr(names, part).update(getattr(inner, part))
         names.written |= inner.written - own
         names.filled |= inner.filled - own

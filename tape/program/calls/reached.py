@@ -78,6 +78,7 @@ class Search:
         self.catches = self.matches = False
         self._home = package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
+        statics = [*statics]
         self._waiting: list[Any] = [f, *statics]
         self._owners: list[Any] = []  # objects with attributes
         self._draws: set[str] = set()  # whose generators code may draw from
@@ -86,6 +87,7 @@ class Search:
         self._read: set[str] = set()  # all names that code reads, not only puts something into
         self.stored: set[str] = set()  # names that code binds, of whatever kind
         self.valued: set[str] = set()  # names of which it reads more than the shape
+        self._whole: set[str] = set()  # names of which it reads more than an attribute
         self.written: set[str] = set()  # names of what code writes into
         self.filled: set[str] = set()  # names of collections of such
         self._is_open = False  # whether code reads attributes without their names
@@ -115,6 +117,8 @@ class Search:
         self._waiting += self._operations
         self._visit_all()
         for value in self._of_libraries:
+            if self._reads_only_attributes_of(value, statics):
+                continue
             contents = Contents(value, self._attributes)
             if contents.now:
                 self.found.append(Binding("contents", value, contents, contents.now))
@@ -296,6 +300,7 @@ class Search:
         self.catches = self.catches or names.catches
         self._attributes |= names.attributes
         self._read |= names.read
+        self._whole |= names.whole
         self.stored |= names.stored
         if not self._is_in_operations:
             self.valued |= names.valued
@@ -373,6 +378,21 @@ class Search:
                 self._waiting.append(collection)
         return bool(self._waiting)
 
+    def _reads_only_attributes_of(self, value: Any, statics: Iterable[Any]) -> bool:
+        """Return whether code reads no more of an object than attributes that are compared one by one.
+
+        No methods, nor properties, which may read all that it holds.
+        """
+        if self._is_open or any(value is one for one in statics):
+            return False
+        for binding in (*self.found, *self.fixed):
+            if binding.value is value and (binding.kind not in _NAMED or binding.key in self._whole):
+                return False
+            if getattr(binding.value, "__self__", None) is value:
+                return False
+        own, kind = own_attributes(value) or {}, type(value)
+        return not any(name not in own and hasattr(kind, name) for name in self._attributes)
+
     def _names_of(self, owner: Any) -> set[str]:
         """Return the attributes that code reads and an object has; of a class also those Python reads."""
         if isinstance(owner, types.ModuleType):
@@ -443,6 +463,8 @@ class Search:
         return is_library_file(filename)
 
 
+_NAMED = ("global", "cell", "attribute")
+"""Kinds of bindings by which code reads an object by a name of its own."""
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, frozenset})

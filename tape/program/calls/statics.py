@@ -194,7 +194,10 @@ class Static:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.key = key_of(value)
+        try:
+            self.key = key_of(value)
+        except RecursionError:  # it holds itself; what code reads of it is compared by names
+            self.key = _Itself(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Static) and self.key == other.key
