@@ -171,6 +171,7 @@ class Op:
         rules = [rule for mode in (vjp, jvp) for rule in ([mode] if callable(mode) else mode or ())]
         self.is_users = not all(rule is None or is_of_a_library(rule) for rule in (forward, *rules))
         self.looks_functions_up = self.is_users  # given as static arguments, not only calls them
+        self._is_ours = is_of_a_library(forward)
         self.name = name or forward.__name__.strip("_")
         self.vjp = checked_rules(vjp, "vjp", self.name)
         self.jvp = checked_rules(jvp, "jvp", self.name)
@@ -201,7 +202,7 @@ class Op:
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run forward on plain arrays; what NumPy raises for the operands becomes an error of ours."""
         try:
-            if self.explains_errors:
+            if self._is_ours:
                 value = self.forward(*operands, **attrs)
             else:
                 value = unwritten(self.forward, f"the forward function of {self.name}", operands, attrs)

@@ -36,6 +36,8 @@ _FLAT = frozenset({set, bytearray})
 
 def call_as_is(op: Op, attrs: dict[str, Any], active: tuple[bool, ...]) -> Call:
     """Return what `Op.call` does, with static arguments that do not change later."""
+    if _CONSTANT.issuperset(map(type, attrs.values())):
+        return op.call(attrs, active)
     copies = {key: x if type(x) in _CONSTANT else copied(x, {}) for key, x in attrs.items()}
     program = next((one for one in reversed(opened()) if one.is_program), None) if OPEN else None
     if program is None and not op.looks_functions_up:

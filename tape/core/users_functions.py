@@ -7,8 +7,10 @@ array that they were given, which other operations and rules read as well, that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from dis import get_instructions
+from functools import lru_cache, wraps
 from sys import getrefcount
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -83,6 +85,8 @@ def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], att
     InPlaceError
         If it has.
     """
+    if type(function) is np.ufunc or (type(function) is FunctionType and not _may_write(function.__code__)):
+        return function(*given, **attrs)
     arrays = _arrays(given)
     before = [*map(_print_of, arrays)]
     found = function(*given, **attrs)
@@ -95,6 +99,27 @@ def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], att
             "rules read that as well. Make a new array, as in `g = g * 2` in place of `g *= 2`"
         )
     return found
+
+
+@lru_cache(maxsize=1024)
+def _may_write(code: CodeType) -> bool:
+    """Return whether code calls anything, or writes to what is not a variable of its own."""
+    return any(
+        one.opname.startswith(_CALLS_OR_WRITES) or (one.opname == "BINARY_OP" and one.argrepr.endswith("="))
+        for one in get_instructions(code)
+    )
+
+
+_CALLS_OR_WRITES = (
+    "CALL",
+    "PRECALL",
+    "STORE_S",
+    "STORE_A",
+    "DELETE_S",
+    "DELETE_A",
+    "BEFORE_WITH",
+    "LOAD_SPECIAL",
+)
 
 
 def checked_rules(rules: Rules, mode: str, name: str) -> Rules:

@@ -12,6 +12,7 @@ from tape.core import batch_rules, series
 from tape.core.elementwise import elementwise, fused_elementwise
 from tape.core.linear import broadcast_to
 from tape.core.op import Op
+from tape.core.users_functions import unwritten
 from tape.core.var import named
 from tape.errors import OptionError, ShapeError
 from tape.inspect.samples import declare_samples
@@ -276,8 +277,11 @@ softplus = elementwise(
 )
 
 
+_NO_ATTRS: dict[str, Any] = {}
+
+
 def _apply(x: Any, *, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
-    result = np.asarray(f(x))
+    result = np.asarray(unwritten(f, "a function given to apply", (x,), _NO_ATTRS))
     if result.shape != x.shape:
         raise ShapeError(
             f"apply: f returned shape {list(result.shape)} for shape {list(x.shape)}. "
@@ -287,7 +291,7 @@ def _apply(x: Any, *, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
 
 
 def _apply_partial(d: Any, out: Any, x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
-    slope = df(x)
+    slope = unwritten(df, "a derivative given to apply", (x,), _NO_ATTRS)
     if np.shape(slope) not in (x.shape, ()):
         raise ShapeError(
             f"apply: df returned shape {list(np.shape(slope))} for shape {list(x.shape)}. "
@@ -302,7 +306,7 @@ _apply_op = Op(
 
 
 def _apply_several(*xs: Any, f: Callable[..., Any], df: Any) -> Any:
-    result = np.asarray(f(*xs))
+    result = np.asarray(unwritten(f, "a function given to apply", xs, _NO_ATTRS))
     shape = np.broadcast_shapes(*map(np.shape, xs))
     if result.shape != shape:
         raise ShapeError(
@@ -313,7 +317,7 @@ def _apply_several(*xs: Any, f: Callable[..., Any], df: Any) -> Any:
 
 
 def _partials_of_several(d: Any, k: int, out: Any, xs: Any, df: Any) -> Any:
-    slope = df[k](*xs)
+    slope = unwritten(df[k], "a derivative given to apply", xs, _NO_ATTRS)
     if np.shape(slope) not in (out.shape, ()):
         raise ShapeError(
             f"apply: derivative {k} returned shape {list(np.shape(slope))} for shape {list(out.shape)}. "
