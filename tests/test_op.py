@@ -1,7 +1,9 @@
 """How an operation is declared: one mode makes the other; contradictions and bad rules are refused."""
 
+import copy
 import ctypes
 import operator
+import pickle
 from typing import Any
 
 import numpy as np
@@ -639,3 +641,18 @@ def test_contributions_for_each_matrix_of_a_stack_are_summed():
     x, y = np.random.default_rng(0).normal(size=(2, 3)), np.random.default_rng(1).normal(size=(5, 3, 4))
     found = tape.grad(lambda x: np.sum(np.sin(matmul(x, y))))(x)
     assert_close(found, tape.grad(lambda x: np.sum(np.sin(x @ y)))(x))
+
+
+def scaled_square(x, *, k):
+    return k * x * x
+
+
+def slope_of_square(g, out, x, k):
+    return 2 * k * g * x
+
+
+@pytest.mark.parametrize("again", [lambda op: pickle.loads(pickle.dumps(op)), copy.copy, copy.deepcopy])
+def test_an_operation_is_pickled_and_copied_by_its_functions(again):
+    op = again(Op(scaled_square, name="scaled_square", vjp=[slope_of_square]))
+    assert_same(tape.grad(lambda x: np.sum(op(x, k=2.0)))(X), 4 * X)
+    assert str(op) == "<op scaled_square>"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dis import get_instructions
-from functools import lru_cache, wraps
+from functools import lru_cache, update_wrapper
 from sys import getrefcount
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
@@ -131,16 +131,21 @@ def checked_rules(rules: Rules, mode: str, name: str) -> Rules:
     return cast("Rules", checked)
 
 
-def _checked(rule: Callable[..., Any], what: str) -> Callable[..., Any]:
-    if is_of_a_library(rule):
-        return rule
+class _Checked:
+    """A rule of a user: what it returns is its own, and what it is given it may not write to."""
 
-    @wraps(rule)
-    def checked(*given: Any, **attrs: Any) -> Any:
-        found = unwritten(rule, what, given, attrs)
+    def __init__(self, rule: Callable[..., Any], what: str) -> None:
+        update_wrapper(self, rule)
+        self._rule = rule
+        self._what = what
+
+    def __call__(self, *given: Any, **attrs: Any) -> Any:
+        found = unwritten(self._rule, self._what, given, attrs)
         return found if _is_of(given[0], found) else own_parts(found)
 
-    return checked
+
+def _checked(rule: Callable[..., Any], what: str) -> Callable[..., Any]:
+    return rule if is_of_a_library(rule) or type(rule) is _Checked else _Checked(rule, what)
 
 
 def _is_of(adjoint: Any, found: Any) -> bool:
