@@ -632,15 +632,48 @@ def test_contributions_as_large_as_the_result_are_summed(x, y):
         assert_close(one, other)
 
 
-def test_contributions_for_each_matrix_of_a_stack_are_summed():
-    matmul = Op(
+def turned(x):
+    return np.swapaxes(x, -1, -2)
+
+
+WIDENED = {
+    "matmul": (
         lambda x, y: x @ y,
-        name="mine",
-        vjp=[lambda g, o, x, y: g @ np.swapaxes(y, -1, -2), lambda g, o, x, y: np.swapaxes(x, -1, -2) @ g],
-    )
-    x, y = np.random.default_rng(0).normal(size=(2, 3)), np.random.default_rng(1).normal(size=(5, 3, 4))
-    found = tape.grad(lambda x: np.sum(np.sin(matmul(x, y))))(x)
-    assert_close(found, tape.grad(lambda x: np.sum(np.sin(x @ y)))(x))
+        [lambda g, out, x, y: g @ turned(y), lambda g, out, x, y: turned(x) @ g],
+        [
+            ((2, 3), (5, 3, 4)),
+            ((1, 2, 3), (5, 3, 4)),
+            ((1, 2, 3), (2, 5, 3, 4)),
+            ((2, 1, 2, 3), (2, 5, 3, 4)),
+        ],
+    ),
+    "sums of products": (
+        lambda x, y: np.sum(x * y, -1),
+        [lambda g, out, x, y: g[..., None] * y, lambda g, out, x, y: g[..., None] * x + 0 * y],
+        [((1, 3), (7, 3)), ((7, 1), (7, 3))],
+    ),
+    "einsum": (
+        lambda x, y: np.einsum("bij,jk->bik", x, y),
+        [
+            lambda g, out, x, y: np.einsum("bik,jk->bij", g, y),
+            lambda g, out, x, y: np.einsum("bij,bik->bjk", x, g),
+        ],
+        [((5, 2, 3), (3, 4))],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"), [(name, one) for name, case in WIDENED.items() for one in case[2]]
+)
+def test_contributions_are_as_wide_as_other_operands_make_them(name, shapes):
+    f, rules, _ = WIDENED[name]
+    op = Op(f, name="mine", vjp=rules)
+    x, y = (np.random.default_rng(k).normal(size=shape) for k, shape in enumerate(shapes))
+    found = tape.grad(lambda x, y: np.sum(np.sin(op(x, y))), (0, 1))(x, y)
+    expected = tape.grad(lambda x, y: np.sum(np.sin(f(x, y))), (0, 1))(x, y)
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other)
 
 
 def scaled_square(x, *, k):

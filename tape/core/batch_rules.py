@@ -32,7 +32,7 @@ def elementwise(
     """The rule of operations that work element by element, with broadcasting."""
     ndims = [np.ndim(x) - inside for x, inside in zip(operands, is_batched, strict=True)]
     ndim = max(ndims)
-    return op(*(lift(x, inside, ndim) for x, inside in zip(operands, is_batched, strict=True)), **attrs)
+    return op.bind([lift(x, inside, ndim) for x, inside in zip(operands, is_batched, strict=True)], attrs)
 
 
 def along_axes(

@@ -80,11 +80,25 @@ def _checked(contribution: Any, shape: tuple[int, ...], node: Node) -> Any:
     if array.ndim > max(len(shape), len(of_result)):  # more axes than broadcasting can have added
         raise _misfit(contribution, shape, node)
     if node.op is not None and not node.op.explains_errors:  # ours are right
-        added = array.ndim - len(shape)
-        is_stack = added > 0 and array.shape == (*of_result[:added], *shape)
-        if not (is_stack or _broadcasts(array.shape, shape) or _broadcasts(array.shape, of_result)):
+        wide = array.shape
+        if not (_broadcasts(wide, shape) or _broadcasts(wide, of_result) or _is_widened(wide, shape, node)):
             raise _misfit(contribution, shape, node)
     return array
+
+
+def _is_widened(wide: tuple[int, ...], shape: tuple[int, ...], node: Node) -> bool:
+    """Return whether an operand broadcasts to a shape, by lengths that other operands or the result have."""
+    added = len(wide) - len(shape)
+    if not _broadcasts(shape, wide):
+        return False
+    if added > 0 and wide == (*node.value.shape[:added], *shape):  # a stack
+        return True
+    shapes = [(*(0,) * (len(wide) - np.ndim(x)), *np.shape(x)) for x in node.operands]
+    own = (*(0,) * added, *shape)
+    return all(
+        length == mine or any(other[k - len(wide)] == length for other in shapes)
+        for k, (length, mine) in enumerate(zip(wide, own, strict=True))
+    )
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -282,7 +282,7 @@ def rerun(
             for parent, operand in zip(inputs[::2], inputs[1::2], strict=True)
         ]
         try:
-            values[i] = op(*operands, **node.call.attrs)
+            values[i] = op.bind(operands, node.call.attrs)
         except Exception as error:
             error.add_note(f"in {place(node, i, where)}")
             raise

@@ -51,7 +51,7 @@ class Call:
 
     def again(self, node: Node, id: int, inputs: tuple[Any, ...]) -> Node:
         """Return node number ``id`` with other inputs, its value computed from these."""
-        return Node(node.value if self.op is None else self.op(*inputs[1::2], **self.attrs), self, inputs)
+        return Node(node.value if self.op is None else self.op.bind(inputs[1::2], self.attrs), self, inputs)
 
 
 class Node(Noted):

@@ -22,7 +22,7 @@ from tape.core.interpreter import OPEN
 from tape.core.node import Call, Handle
 from tape.core.operands import lift_all, plain_operands
 from tape.core.pattern_rules import PatternRule
-from tape.core.results import checked_results
+from tape.core.results import checked_results, is_several, unpack
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import implements
@@ -197,7 +197,8 @@ class Op:
         for name, value in attrs.items():
             if isinstance(value, (Handle, tuple, list)):
                 attrs[name] = _read(value)
-        return bind(self, operands, attrs)
+        found = bind(self, operands, attrs)
+        return tuple(unpack(found)) if self.is_users and is_several(found) else found
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run forward on plain arrays; what NumPy raises for the operands becomes an error of ours."""
@@ -215,7 +216,8 @@ class Op:
         is_one = type(value) is np.ndarray and value.dtype.kind in "fiubc"
         return value if is_one else checked_results(value, self.name)
 
-    call = shared_call  # as methods
+    bind = bind  # as methods
+    call = shared_call
     fail = raise_failure
     tangent = push
 

@@ -123,7 +123,7 @@ class Lanes(Interpreter):
 
         def one(elements: Sequence[Any]) -> Any:
             given = iter(elements)
-            return op(*[next(given) if each else x for x, each in pairs], **attrs)
+            return op.bind([next(given) if each else x for x, each in pairs], attrs)
 
         pairs = list(zip(operands, is_batched, strict=True))
         values = [x for x, each in pairs if each]

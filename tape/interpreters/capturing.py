@@ -54,7 +54,7 @@ class Captures(Interceptor):
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""
-        return op(*map(self.resolve, operands), **attrs)
+        return op.bind([*map(self.resolve, operands)], attrs)
 
 
 class Substitution(Interceptor):
@@ -82,7 +82,7 @@ class Substitution(Interceptor):
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Apply the operation to the substitutes."""
-        return op(*map(self.resolve, operands), **attrs)
+        return op.bind([*map(self.resolve, operands)], attrs)
 
 
 def _around(region: Interceptor, var: Any) -> Any:

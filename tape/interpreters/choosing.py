@@ -92,7 +92,7 @@ class Chosen(Interceptor):
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Apply the operation to the chosen elements."""
-        return op(*map(self.resolve, operands), **attrs)
+        return op.bind([*map(self.resolve, operands)], attrs)
 
     def check_write(self, var: Any) -> None:
         """Refuse writes to what comes from outside."""

@@ -158,8 +158,8 @@ class _IntoBody(Interceptor):
         """Record the operation on the body, unless its operands are Python numbers alone."""
         if all(is_number(operand) or not isinstance(operand, (Handle, np.ndarray)) for operand in operands):
             with self.passed_by():
-                return op(*operands, **attrs)
-        return op(*map(self.trace.own, operands), **attrs)
+                return op.bind(operands, attrs)
+        return op.bind([*map(self.trace.own, operands)], attrs)
 
 
 def inlined(

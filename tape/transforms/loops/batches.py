@@ -29,7 +29,9 @@ def batch(
         return _Batched(attrs["steps"], is_batched, size).run(operands)
     except Unrolled:
         found = [
-            unpack(op(*[x[i] if each else x for x, each in zip(operands, is_batched, strict=True)], **attrs))
+            unpack(
+                op.bind([x[i] if each else x for x, each in zip(operands, is_batched, strict=True)], attrs)
+            )
             for i in range(size)
         ]
         return Results([ops.stack(column) for column in zip(*found, strict=True)])

@@ -77,7 +77,7 @@ class Body:
             operands = [operand if parent is None else found[parent] for parent, operand in _pairs(node)]
             is_recorded = any(isinstance(operand, Handle) for operand in operands)
             found[id] = (
-                op(*operands, **node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
+                op.bind(operands, node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
             )
             if isinstance(node.value, Weak):
                 found[id] = _weakened(found[id])

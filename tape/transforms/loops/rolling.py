@@ -224,7 +224,7 @@ class Shorter:
     def append(self, op: Op, parents: Sequence[tuple[int | None, Any]], attrs: dict[str, Any]) -> int:
         """Append a node, and return its number."""
         active = tuple([p is not None and self.nodes[p].is_active for p, _ in parents])
-        value = op(*[value for _, value in parents], **attrs)
+        value = op.bind([value for _, value in parents], attrs)
         inputs = [x for pair in parents for x in pair]
         self.nodes.append(Node(value, op.call(attrs, active), tuple(inputs)))
         return len(self.nodes) - 1
