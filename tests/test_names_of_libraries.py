@@ -581,6 +581,36 @@ def test_a_queue_whose_items_are_read_by_whatever_way_is_compared(read):
         TASKS.put(k)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: functools.partial(f), lambda f: [f]])
+def test_a_method_of_a_queue_as_an_argument(wrap):
+    """The queue has a name, by which an attribute alone is read."""
+    TASKS.maxsize = 0
+    TASKS.queue.clear()
+
+    def f(x, size):
+        return x * (size[0] if isinstance(size, list) else size)() + TASKS.maxsize
+
+    compiled = tape.compile(f)
+    for k in range(6):
+        np.testing.assert_array_equal(compiled(np.ones(2), wrap(SIZE)), np.full(2, float(k)))
+        TASKS.put(k)
+
+
+class Worker(threading.Thread):
+    """A thread with a method that reads what the class of Python's holds."""
+
+    def doubled(self, x):
+        return x * len(self.name)
+
+
+def test_a_method_of_an_object_that_derives_from_a_library():
+    worker = Worker(name="a")
+    compiled = tape.compile(worker.doubled)
+    for name in ("a", "a", "bb", "bb", "a"):
+        worker.name = name
+        np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, float(len(name))))
+
+
 def test_an_argument_that_holds_itself_is_compared_by_what_is_read():
     class Leaf:
         pass

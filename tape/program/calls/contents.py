@@ -91,7 +91,8 @@ class Contents:
         if read is None:
             self._add = _adder_of(kind)
         else:
-            self._add = _nothing if names.isdisjoint(asked_for) else _with(read)
+            reader = known_of(kind, READERS) if names.isdisjoint(asked_for) else read
+            self._add = _nothing if reader is None else _with(reader)
         if self._add is _itself or kind in _ADDERS:
             self._add = _nothing
         most = _MOST_PARTS if is_pythons(kind) else _USUAL_PARTS
@@ -267,10 +268,10 @@ def _adder_of(kind: type) -> _Adder:
         return _number
     if issubclass(kind, np.ndarray):
         return _array
-    if known_of(kind, ASKED_FOR) is not None or name_of(kind) in BUSY:
-        return _nothing
     if (reader := known_of(kind, READERS)) is not None:
         return _with(reader)
+    if known_of(kind, ASKED_FOR) is not None or name_of(kind) in BUSY:
+        return _nothing
     if issubclass(kind, UNCHANGING):
         return _itself
     if issubclass(kind, dict):

@@ -74,6 +74,7 @@ READERS: dict[str, Callable[[Any], Iterable[Any]]] = {
     "xml.etree.ElementTree.Element": _of_element,
     "configparser.RawConfigParser": lambda one: (one.default_section, one._defaults, one._sections),
     "threading.Event": lambda one: (one._flag,),
+    "threading.Thread": lambda one: (one._name,),
     "multiprocessing.synchronize.Event": lambda one: (one._flag._semlock._get_value(),),
     "multiprocessing.queues.Queue": lambda one: (one._sem._semlock._get_value(),),
     "_queue.SimpleQueue": lambda one: (_base(one, "SimpleQueue").qsize(one),),
@@ -89,7 +90,7 @@ ASKED_FOR: dict[str, tuple[frozenset[str], Callable[[Any], Iterable[Any]]]] = {
     "_thread.lock": (_ACQUIRES, lambda one: (one.locked(),)),
     "threading.Semaphore": (_ACQUIRES, lambda one: (one._value,)),
     "multiprocessing.synchronize.SemLock": (_ACQUIRES, lambda one: (one._semlock._get_value(),)),
-    "threading.Thread": (frozenset({"is_alive"}), lambda one: (threading.Thread.is_alive(one),)),
+    "threading.Thread": (frozenset({"is_alive"}), lambda one: (one._name, threading.Thread.is_alive(one))),
 }
 """What changes at any time, so that it is compared only where code reads one of these names."""
 

@@ -383,13 +383,13 @@ class Search:
 
         No methods, nor properties, which may read all that it holds.
         """
-        if self._is_open or any(value is one for one in statics):
+        bindings = [*self.found, *self.fixed]
+        ways = [binding for binding in bindings if binding.value is value]
+        if self._is_open or not ways or any(b.kind not in _NAMED or b.key in self._whole for b in ways):
             return False
-        for binding in (*self.found, *self.fixed):
-            if binding.value is value and (binding.kind not in _NAMED or binding.key in self._whole):
-                return False
-            if getattr(binding.value, "__self__", None) is value:
-                return False
+        others = [*statics, *[binding.value for binding in bindings]]
+        if any(value is one for one in statics) or any(getattr(x, "__self__", None) is value for x in others):
+            return False
         own, kind = own_attributes(value) or {}, type(value)
         return not any(name not in own and hasattr(kind, name) for name in self._attributes)
 
