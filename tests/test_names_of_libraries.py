@@ -596,6 +596,22 @@ def test_a_method_of_a_queue_as_an_argument(wrap):
         TASKS.put(k)
 
 
+class Odd:
+    """An object that raises whatever it is asked for."""
+
+    k = 3.0
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+def test_objects_that_raise_are_asked_for_nothing():
+    odd, tasks = Odd(), queue.Queue(maxsize=2)
+    compiled = tape.compile(lambda x: x * odd.k * tasks.maxsize)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, 6.0))
+
+
 class Worker(threading.Thread):
     """A thread with a method that reads what the class of Python's holds."""
 

@@ -387,8 +387,9 @@ class Search:
         ways = [binding for binding in bindings if binding.value is value]
         if self._is_open or not ways or any(b.kind not in _NAMED or b.key in self._whole for b in ways):
             return False
-        others = [*statics, *[binding.value for binding in bindings]]
-        if any(value is one for one in statics) or any(getattr(x, "__self__", None) is value for x in others):
+        given = [*statics, *[binding.value for binding in bindings]]
+        methods = [one for one in given if isinstance(one, (types.MethodType, *_BOUND))]
+        if any(value is one for one in statics) or any(method.__self__ is value for method in methods):
             return False
         own, kind = own_attributes(value) or {}, type(value)
         return not any(name not in own and hasattr(kind, name) for name in self._attributes)
