@@ -169,4 +169,4 @@ def _print_of(array: np.ndarray) -> bytes:
     """Return the content of an array, or some of it."""
     if array.nbytes <= _SMALL:
         return array.tobytes()
-    return array.flat[:: array.size // _LOOKED_AT].tobytes()
+    return array.flat[:: max(1, array.size // _LOOKED_AT)].tobytes()

@@ -268,10 +268,10 @@ def _adder_of(kind: type) -> _Adder:
         return _number
     if issubclass(kind, np.ndarray):
         return _array
-    if (reader := known_of(kind, READERS)) is not None:
-        return _with(reader)
     if known_of(kind, ASKED_FOR) is not None or name_of(kind) in BUSY:
         return _nothing
+    if (reader := known_of(kind, READERS)) is not None:
+        return _with(reader)
     if issubclass(kind, UNCHANGING):
         return _itself
     if issubclass(kind, dict):
