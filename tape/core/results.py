@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tape import errors, tree
+from tape import errors
 from tape.conversion.foreign import complaint
 from tape.core.node import Handle, plain
 from tape.core.table import INTERNAL
@@ -81,14 +81,6 @@ def unpack(value: Any) -> Sequence[Any]:
         return [value]
     part = INTERNAL["part"]
     return [part(value, index=k) for k in range(len(several))]
-
-
-def as_tree(out: Any) -> Any:
-    """Return what a function has returned with a tuple in the place of several results of one operation."""
-    leaves, structure = tree.flatten(out)
-    if not any(map(is_several, leaves)):
-        return out
-    return tree.unflatten(structure, [tuple(unpack(leaf)) if is_several(leaf) else leaf for leaf in leaves])
 
 
 def flattened(values: Iterable[Any]) -> list[Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core.results import as_tree
 from tape.transforms import vjp
+from tape.transforms._returned import as_tree
 
 
 class Signature:

@@ -7,12 +7,12 @@ from functools import cache, update_wrapper
 from typing import Any
 
 from tape import errors, tree
-from tape.core.results import as_tree
 from tape.core.streams import Noting
 from tape.interop._flat import Pullbacks, Signature, is_inexact, of_its_own
 from tape.program import compile
 from tape.system.extras import need
 from tape.transforms._record import name_of
+from tape.transforms._returned import as_tree
 
 
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,9 +19,9 @@ from tape.core.cotangents import check_cotangent
 from tape.core.dispatch import interceptor, lift, recorder, resolve
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, snapshot
-from tape.core.results import as_tree
 from tape.core.trace import Trace
 from tape.ops.structure.layout import in_c_order, of_kind
+from tape.transforms._returned import as_tree
 from tape.transforms._shorten import shortened
 
 Argnums = int | tuple[int, ...] | list[int]

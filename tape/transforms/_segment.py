@@ -24,7 +24,7 @@ from tape.core.node import Handle, plain, snapshot
 from tape.core.op import Op
 from tape.core.operands import lifted
 from tape.core.reached import Reach
-from tape.core.results import Results, as_tree, unpack
+from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.core.weak import exact
@@ -34,6 +34,7 @@ from tape.transforms._expand import push_series
 from tape.transforms._inlined import Inlined, inlined
 from tape.transforms._merge import merge
 from tape.transforms._record import dtype_of
+from tape.transforms._returned import as_tree
 from tape.transforms._watched import Watched, functions_of
 from tape.transforms.loops.body import Unrolled
 

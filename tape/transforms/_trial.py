@@ -9,8 +9,8 @@ import numpy as np
 
 from tape import tree
 from tape.core.node import Handle, plain
-from tape.core.results import as_tree
 from tape.core.trace import Trace
+from tape.transforms._returned import as_tree
 from tape.transforms._segment import is_float
 
 

@@ -12,12 +12,12 @@ from tape import errors, tree
 from tape.core.closures import Bound, rerun
 from tape.core.dispatch import resolve
 from tape.core.node import Handle, snapshot
-from tape.core.results import as_tree
 from tape.core.streams import without_draws
 from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
 from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, copied, name_of
+from tape.transforms._returned import as_tree
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, as_scalar, is_differentiated, is_float
 from tape.transforms.loops.counted import rows_of

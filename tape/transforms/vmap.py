@@ -10,12 +10,12 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.dispatch import lift, resolve
 from tape.core.node import Handle, snapshot
-from tape.core.results import as_tree
 from tape.interpreters.batching import Lanes
 from tape.interpreters.capturing import protected
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
+from tape.transforms._returned import as_tree
 
 
 @derived

@@ -18,7 +18,6 @@ import numpy as np
 from tape import errors, tree
 from tape.conversion.foreign import ARITHMETIC, complaint
 from tape.core.node import Handle, Node, plain
-from tape.core.results import as_tree
 from tape.core.weak import Weak, exact
 from tape.kernels.eager import avoided
 from tape.program.record.collections import are_changed, contents_of
@@ -28,6 +27,7 @@ from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.system.collector import collector_paused
 from tape.transforms._inlined import Inlined
+from tape.transforms._returned import as_tree
 from tape.transforms.loops import rolling
 from tape.transforms.loops.body import Body
 from tape.transforms.loops.steps import Steps

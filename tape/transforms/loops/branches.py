@@ -13,9 +13,9 @@ from tape.core.nesting import batch_below
 from tape.core.node import Handle
 from tape.core.numpy_protocol import note_options
 from tape.core.operands import lifted
-from tape.core.results import as_tree
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable, copied
+from tape.transforms._returned import as_tree
 from tape.transforms.loops.carry import dtype_of
 
 

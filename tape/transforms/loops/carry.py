@@ -10,8 +10,8 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.leaves import in_native_order
 from tape.core.node import Handle, plain, snapshot
-from tape.core.results import as_tree
 from tape.ops.structure.layout import in_c_order
+from tape.transforms._returned import as_tree
 
 
 class Carry:

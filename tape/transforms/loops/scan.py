@@ -14,10 +14,10 @@ from tape import errors, ops, tree
 from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.core.node import plain
-from tape.core.results import as_tree
 from tape.core.streams import Aside
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
+from tape.transforms._returned import as_tree
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import Place, body_of, guard_step_counts, with_capacity

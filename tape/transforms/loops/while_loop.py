@@ -12,11 +12,11 @@ from tape import ops, tree
 from tape.core.dispatch import recorder
 from tape.core.nesting import batch_below
 from tape.core.node import plain
-from tape.core.results import as_tree
 from tape.core.var import Var
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
+from tape.transforms._returned import as_tree
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
