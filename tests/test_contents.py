@@ -1,172 +1,264 @@
-"""Contents: integers and bools convert freely, and become guards in programs."""
+"""Which objects of libraries a compiled function compares in each call, how far, and which it does not."""
+
+import fractions
+import functools
+import logging
+import pathlib
+import queue
+import re
+import threading
+import types
+import warnings
+from contextlib import ExitStack
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 import tape
 from tape import errors
-from tests.oracles import message_of
-
-TABLE = np.array([1.0, 3.0, 9.0, 27.0])
-
-
-def looked_up(x):
-    return np.sum(x * TABLE[np.floor(x).astype(int)])
+from tape.program.calls.names import Bindings
+from tests.test_names_of_libraries import Losses, X
 
 
-def masked(x):
-    c = np.zeros(3)
-    c[x > 1.5] = 1
-    return np.sum(x * c)
+def test_attributes_of_the_user_that_no_code_reads_do_not_count():
+    held = Losses()
+    compiled = tape.compile(lambda x: x + held.qsize())
+    for k in range(5):
+        held.reads = k
+        assert compiled(1.0) == 1.0
+    assert len(compiled.programs) == 1
 
 
-def alive(x):
-    kept = np.ones(3, bool)
-    kept &= x < 2
-    kept &= x > 0.5
-    return np.sum(np.where(kept, x * x, 0.0))
+# ---- attributes alone, or all of it ------------------------------------------------------------------------
 
 
-def counted(x):
-    n = np.zeros(3)
-    n += x > 1.5
-    n += x > 0.5
-    return np.sum(x * n)
+@pytest.mark.parametrize("read", [lambda x: x * TASKS.maxsize, lambda x: x * OWNER.tasks.maxsize])
+def test_of_attributes_that_code_reads_by_name_nothing_else_is_compared(read):
+    """What others put into a queue is none of a function that asks for its size alone."""
+    TASKS.maxsize = 3
+    compiled = tape.compile(read)
+    for k in range(8):
+        np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, 3.0))
+        TASKS.put(k) if k % 2 else TASKS.queue.clear()
+    assert len(compiled.programs) == 1
+    TASKS.maxsize = 7
+    np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, 7.0))
 
 
-def put(x):
-    out = np.ones(5)
-    np.put(out, np.floor(x).astype(int), 2.0)
-    np.add.at(out, np.floor(x).astype(int), 1.0)
-    np.logical_or(out[:3] > 2, x > 1, out=(flags := np.zeros(3, bool)))
-    return np.sum(x * out[:3] * flags)
+def by_another_name(x):
+    tasks = OWNER.tasks
+    return x * tasks.qsize()
 
 
-def scalars(x):
-    order = np.argsort(x)
-    return (
-        x[order[0]]
-        * TABLE[order[1]]
-        * [2.0, 3.0, 5.0][order[2]]
-        * float(np.sum(x > 1))
-        * 2 ** np.argmax(x).item()
-    )
+def passed_on(x):
+    return x * len_of(OWNER.tasks)
 
 
-def taken(x):
-    return np.sum(x * np.take(TABLE, np.floor(x).astype(int)) * np.eye(4)[np.floor(x).astype(int)][:, 1])
+def len_of(tasks):
+    return tasks.qsize()
 
 
-def as_list(x):
-    return sum(x[i] * k for k, i in enumerate(np.asarray(np.argsort(x))))
-
-
-@pytest.mark.parametrize("f", [looked_up, masked, alive, counted, put, scalars, taken, as_list])
-def test_nothing_is_lost_by_integers_and_bools(f):
-    """Eager, in both modes and twice; and in programs, whatever they are called with later."""
-    xs = [np.array(x) for x in ([0.3, 1.2, 2.7], [1.1, 1.9, 0.2], [2.6, 0.4, 1.3], [0.3, 1.2, 2.7])]
-    compiled, gradient = tape.compile(f), tape.compile(tape.grad(f))
-    for x in xs:
-        tape.testing.check_grads(f, (x,), order=2)
-        np.testing.assert_allclose(compiled(x), f(x), rtol=1e-13)
-        np.testing.assert_allclose(gradient(x), tape.grad(f)(x), rtol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.int8, bool])
-@pytest.mark.parametrize("shape", [(), (1,), (7,), (40, 3), (0,), (2, 0)])
-def test_plain_arrays_are_indexed_by_traced_ones(dtype, shape):
-    """The index is an argument of the program, and the table is closed over."""
-    table = np.arange(400.0).reshape(200, 2)
-    draw = np.random.default_rng(1)
-    high = 2 if dtype is bool else 120
-
-    def f(i):
-        return table[i], np.eye(200)[i], np.asarray(i).sum()
-
-    compiled = tape.compile(f)
-    indices = [np.asarray(draw.integers(0, high, shape).astype(dtype)) for _ in range(4)]
-    for i in (*indices, *indices):
-        if dtype is bool and i.ndim != 1:
-            continue
-        if dtype is bool:
-            i = np.resize(i, 200) if i.size else np.zeros(200, bool)
-        for found, expected in zip(compiled(i), f(i), strict=True):
-            np.testing.assert_array_equal(found, expected, strict=True)
-    assert len(compiled.programs) <= 4
-
-
-def test_any_content_is_told_from_any_other():
-    """Numbers that are far apart, negative, or the largest there are."""
-    extremes = np.array([-(2**63), 2**63 - 1, -1, 0, 1, 2**40, -(2**33)])
-    compiled = tape.compile(lambda i: float(sum(int(k) % 97 for k in np.asarray(i))))
-    draw = np.random.default_rng(2)
-    for _ in range(30):
-        i = draw.choice(extremes, 5)
-        assert compiled(i) == float(sum(int(k) % 97 for k in i))
-    with pytest.raises(errors.ConversionError, match="64 bits"):
-        tape.compile(lambda i: np.asarray(i).sum())(np.array([2**64 - 1, 1], np.uint64))
-
-
-def test_a_large_index_is_refused_with_what_records():
-    table = np.arange(3000.0)
-    i = np.arange(3000)[::-1].copy()
-    for f in (lambda i: table[i], lambda i: np.take(table, i)):
-        message = message_of(tape.compile(f), i)
-        assert "np.asarray(X, like=i)[i]" in message
-        assert "tape.ops.getitem(X, i)" in message
-    for f in (lambda i: np.asarray(table, like=i)[i], lambda i: tape.ops.getitem(table, i)):
-        compiled = tape.compile(f)
-        for index in (i, i // 2):
-            np.testing.assert_array_equal(compiled(index), table[index])
-        assert len(compiled.programs) == 1
-
-
-def test_arrays_that_are_handed_out_cannot_be_written_to():
-    trace = tape.Trace()
-    n = trace.input(np.arange(3))
-    with pytest.raises(ValueError, match="read-only"):
-        np.asarray(n)[0] = 5
-    copied = np.array(n)
-    copied[0] = 5
-    assert n.value[0] == 0
-
-
-@pytest.mark.parametrize("base", [2, 3, 10, 256, 2**31, 2**62])
-def test_every_element_is_read_whatever_the_range_is(base):
-    """Several elements are packed into one number, as many as fit."""
-    weights = np.arange(1.0, 71.0)
-
-    def f(x, i):
-        return x * sum(float(w) * (v % 1009) for w, v in zip(weights, np.asarray(i).tolist(), strict=True))
-
-    compiled = tape.compile(f, max_paths=12)
-    first = np.random.default_rng(0).integers(0, base, size=70)
-    first[:2] = 0, base - 1
-    for place in (None, 0, 2, 7, 8, 30, 61, 62, 63, 69):
-        i = first.copy()
-        if place is not None:
-            i[place] = (i[place] + 1) % base
-        assert compiled(1.0, i) == f(1.0, i), place
+TASKS: queue.Queue[int] = queue.Queue()
+OWNER = types.SimpleNamespace(tasks=TASKS)
+SIZE = TASKS.qsize
 
 
 @pytest.mark.parametrize(
-    ("content", "guards"),
+    "read",
     [
-        ([], 0),
-        ([7], 1),
-        ([[-3]], 1),
-        ([True], 1),
-        ([True, False, True], 1),
-        ([4, 4, 4], 2),  # of the smallest and of the largest
-        ([0, 1, 2], 3),
-        ([True] * 63, 2),
-        ([0, 2**40], 4),
+        by_another_name,
+        passed_on,
+        lambda x: x * SIZE(),
+        lambda x: x * OWNER.tasks.qsize() * (TASKS.maxsize + 1),
+        lambda x: x * getattr(TASKS, "qsize")(),  # noqa: B009
+        lambda x: x * [OWNER.tasks][0].qsize(),
+        lambda x: x * len(TASKS.queue),
     ],
 )
-def test_few_guards_say_all_of_a_content(content, guards):
-    """As many elements as fit are digits of one number."""
-    array = np.array(content, bool if content[:1] == [True] else int)
-    compiled = tape.compile(lambda n: np.asarray(n).size + n)
-    np.testing.assert_array_equal(compiled(array), array.size + array)
-    (program,) = compiled.programs.values()
-    assert program.explain().guards == guards
+def test_a_queue_whose_items_are_read_by_whatever_way_is_compared(read):
+    TASKS.maxsize = 0
+    TASKS.queue.clear()
+    compiled = tape.compile(read)
+    for k in range(6):
+        np.testing.assert_array_equal(compiled(np.ones(2)), read(np.ones(2)))
+        TASKS.put(k)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: functools.partial(f), lambda f: [f]])
+def test_a_method_of_a_queue_as_an_argument(wrap):
+    """The queue has a name, by which an attribute alone is read."""
+    TASKS.maxsize = 0
+    TASKS.queue.clear()
+
+    def f(x, size):
+        return x * (size[0] if isinstance(size, list) else size)() + TASKS.maxsize
+
+    compiled = tape.compile(f)
+    for k in range(6):
+        np.testing.assert_array_equal(compiled(np.ones(2), wrap(SIZE)), np.full(2, float(k)))
+        TASKS.put(k)
+
+
+class Odd:
+    """An object that raises whatever it is asked for."""
+
+    k = 3.0
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+def test_objects_that_raise_are_asked_for_nothing():
+    odd, tasks = Odd(), queue.Queue(maxsize=2)
+    compiled = tape.compile(lambda x: x * odd.k * tasks.maxsize)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, 6.0))
+
+
+class Worker(threading.Thread):
+    """A thread with a method that reads what the class of Python's holds."""
+
+    def doubled(self, x):
+        return x * len(self.name)
+
+
+def test_a_method_of_an_object_that_derives_from_a_library():
+    worker = Worker(name="a")
+    compiled = tape.compile(worker.doubled)
+    for name in ("a", "a", "bb", "bb", "a"):
+        worker.name = name
+        np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, float(len(name))))
+
+
+def test_an_argument_that_holds_itself_is_compared_by_what_is_read():
+    class Leaf:
+        pass
+
+    leaf = Leaf()
+    leaf.k, leaf.parent = 2.0, Leaf()
+    leaf.parent.child = leaf
+    compiled = tape.compile(lambda x, leaf: x * leaf.parent.child.k)
+    for k in (2.0, 2.0, 3.0, 2.0):
+        leaf.k = k
+        np.testing.assert_array_equal(compiled(np.ones(2), leaf), np.full(2, k))
+    mocked = MagicMock()
+    mocked.__getitem__.return_value = 2.0
+    compiled = tape.compile(lambda x, mocked: x * mocked["k"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)  # it counts its calls
+        for _ in range(6):
+            np.testing.assert_array_equal(compiled(np.ones(2), mocked), np.full(2, 2.0))
+
+
+# ---- what costs nothing ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Return a function that opens a file of a name, until the test ends."""
+    with ExitStack() as files:
+        yield lambda name: files.enter_context((tmp_path / name).open("w"))
+
+
+def logs(opened):
+    log = logging.getLogger("tape_under_test")
+    log.propagate = False
+    log.addHandler(logging.StreamHandler(opened("log")))
+    return lambda x: (log.warning("a step"), x * 2.0)[1]
+
+
+def locks(opened):
+    lock = threading.Lock()
+
+    def f(x):
+        with lock:
+            return x * 2.0
+
+    return f
+
+
+def locks_again(opened):
+    lock = threading.RLock()
+
+    def f(x):
+        with lock:
+            return x * 2.0
+
+    return f
+
+
+def waits_for_its_turn(opened):
+    turn = threading.Condition()
+
+    def f(x):
+        with turn:
+            turn.notify_all()
+            return x * 2.0
+
+    return f
+
+
+def shows_progress(opened):
+    bar = pytest.importorskip("tqdm").tqdm(total=8, file=opened("bar"))
+    return lambda x: (bar.update(), x * 2.0)[1]
+
+
+def writes_to_a_file(opened):
+    file = opened("file")
+    return lambda x: (file.write("a step"), x * 2.0)[1]
+
+
+def matches(opened):
+    pattern = re.compile("a(.)")
+    return lambda x: x * float(pattern.match("a2")[1])
+
+
+def reads_a_path(opened):
+    path = pathlib.Path("a")
+    return lambda x: x * 2.0 if path.name else x
+
+
+def reads_a_fraction(opened):
+    half = fractions.Fraction(4, 2)
+    return lambda x: x * float(half)
+
+
+def caches(opened):
+    cached = functools.lru_cache(lambda k: k + 1.0)
+    return lambda x: x * cached(1.0)
+
+
+def reads_limits(opened):
+    limits = np.finfo(float)
+    return lambda x: x * 2.0 + limits.tiny * 0.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        logs, locks, locks_again, waits_for_its_turn, shows_progress, writes_to_a_file, matches, reads_a_path,
+        reads_a_fraction, caches, reads_limits,
+    ],
+    ids=lambda make: make.__name__,
+)  # fmt: skip
+def test_what_does_not_change_numbers_is_not_compared(make, opened):
+    f = make(opened)
+    compiled = tape.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.NotCompiledWarning)
+        warnings.simplefilter("error", errors.PathLimitWarning)
+        for _ in range(8):
+            np.testing.assert_array_equal(compiled(X), X * 2.0)
+    assert len(compiled.programs) == 1
+    assert all(binding.kind != "contents" for binding in Bindings(f, []).found)
+
+
+def test_another_thread_that_holds_a_lock_is_no_reason_to_record_again():
+    lock = threading.RLock()
+    turn = threading.Lock()
+    compiled = tape.compile(lambda x: x * 2.0 if lock and turn else x)
+    assert compiled(1.0) == 2.0
+    with lock, turn:
+        assert compiled(1.0) == 2.0
+    assert len(compiled.programs) == 1

@@ -61,7 +61,7 @@ class Held:
         InPlaceError
             If it is large, and has been written into since it was used before.
         """
-        content = array.tobytes() if array.nbytes <= _WHOLE else _sample(array)
+        content = array.tobytes() if array.nbytes <= _WHOLE else sample(array)
         type = array.shape, array.dtype
         known = self._arrays.setdefault(id(array), (array, content, type, [node]))
         nodes = known[3]
@@ -177,10 +177,10 @@ def _restored(array: np.ndarray, content: bytes, type: Any, nodes: Sequence[Node
 
 def _content(array: np.ndarray) -> bytes:
     """Return the elements of an array; of a large one some."""
-    return array.tobytes() if array.nbytes <= _WHOLE else _sample(array)
+    return array.tobytes() if array.nbytes <= _WHOLE else sample(array)
 
 
-def _sample(array: np.ndarray) -> bytes:
+def sample(array: np.ndarray) -> bytes:
     """Return some elements of an array, in different rows and columns."""
     if array.flags.c_contiguous:
         return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)].tobytes()

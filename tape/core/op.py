@@ -59,7 +59,7 @@ def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """
     for operand in operands:
         if isinstance(operand, Handle):
-            if OPEN and not op.is_linear:
+            if OPEN and not op.is_linear_in_adjoints:
                 operands = in_bodies(operands)
             return innermost(operands).process(op, operands, attrs)
     if OPEN and (lifted := lift_all(operands)) is not None:
@@ -170,7 +170,7 @@ class Op:
         self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
         rules = [rule for mode in (vjp, jvp) for rule in ([mode] if callable(mode) else mode or ())]
         self.is_users = not all(rule is None or is_of_a_library(rule) for rule in (forward, *rules))
-        self.looks_functions_up = self.is_users  # given as static arguments, not only calls them
+        self.looks_functions_up = self.is_users  # rules may have tables by functions that they are given
         self._is_ours = is_of_a_library(forward)
         self.name = name or forward.__name__.strip("_")
         self.vjp = checked_rules(vjp, "vjp", self.name)
@@ -180,7 +180,7 @@ class Op:
         self.pattern = pattern
         self.lower = lower
         self.is_constant = False
-        self.is_linear = self.vjp is vjp and self.jvp is jvp  # rules of users may clip adjoints, say
+        self.is_linear_in_adjoints = self.vjp is vjp and self.jvp is jvp  # rules of users may clip them
         self.read_operands: dict[int, bool] = {}  # whether derivatives may read them: see `tape.core.held`
         self._constant: Op | None = None
         self._calls: dict[Any, Call] = {}  # by which operands are active, and by static arguments

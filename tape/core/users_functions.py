@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.failures import is_of_a_library
+from tape.core.held import sample
 
 Rules = TypeVar("Rules")
 
@@ -24,7 +25,6 @@ __all__ = ["as_own", "checked_rules", "own_parts", "unwritten"]
 
 _SMALL = 1 << 12
 """Bytes of arrays that are compared as a whole; of larger ones, some elements are."""
-_LOOKED_AT = 32
 
 
 def as_own(value: np.ndarray, holders: int = 1) -> np.ndarray:
@@ -46,7 +46,10 @@ def as_own(value: np.ndarray, holders: int = 1) -> np.ndarray:
 
 
 def own_parts(found: Any) -> Any:
-    """Return what a function has returned, an array or several, as arrays that nothing but a name holds."""
+    """Return what a function has returned, an array or several, as arrays that nothing else holds.
+
+    References are counted: the caller must have bound it to one name, and call this with that.
+    """
     if type(found) is np.ndarray:
         return as_own(found, 2)
     if not isinstance(found, (list, tuple)):
@@ -88,12 +91,10 @@ def unwritten(function: Callable[..., Any], what: str, given: Sequence[Any], att
     if type(function) is np.ufunc or (type(function) is FunctionType and not _may_write(function.__code__)):
         return function(*given, **attrs)
     arrays = _arrays(given)
-    before = [*map(_print_of, arrays)]
+    before = [*map(_content, arrays)]
     found = function(*given, **attrs)
-    if [*map(_print_of, arrays)] != before:
-        changed = next(
-            array for array, print in zip(arrays, before, strict=True) if _print_of(array) != print
-        )
+    if [*map(_content, arrays)] != before:
+        changed = next(array for array, print in zip(arrays, before, strict=True) if _content(array) != print)
         raise errors.InPlaceError(
             f"{what} wrote to an array that it was given, {errors.describe(changed)}: other operations and "
             "rules read that as well. Make a new array, as in `g = g * 2` in place of `g *= 2`"
@@ -165,8 +166,6 @@ def _arrays(given: Sequence[Any]) -> list[np.ndarray]:
     return arrays
 
 
-def _print_of(array: np.ndarray) -> bytes:
-    """Return the content of an array, or some of it."""
-    if array.nbytes <= _SMALL:
-        return array.tobytes()
-    return array.flat[:: max(1, array.size // _LOOKED_AT)].tobytes()
+def _content(array: np.ndarray) -> bytes:
+    """Return the elements of a small array, some of a larger one."""
+    return array.tobytes() if array.nbytes <= _SMALL else sample(array)

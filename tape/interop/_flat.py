@@ -9,7 +9,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.transforms import vjp
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 
 
 class Signature:
@@ -104,7 +104,7 @@ class Pullbacks:
                 given, keywords = tree.unflatten(
                     structure, [moved.get(k, leaf) for k, leaf in enumerate(leaves)]
                 )
-                results = tree.leaves(as_tree(self._f(*given, **keywords)))
+                results = tree.leaves(several_as_tuples(self._f(*given, **keywords)))
                 return [result for result in results if is_inexact(result)]
 
             _, back = vjp(of, *[leaves[k] for k in places])
@@ -142,7 +142,7 @@ def leaves_of(result: Any, structure: Any) -> list[Any]:
     ConversionError
         If it has another one.
     """
-    leaves, found = tree.flatten(as_tree(result))
+    leaves, found = tree.flatten(several_as_tuples(result))
     if found != structure:
         raise errors.ConversionError(
             f"a result is {tree.describe(found)}, where {tree.describe(structure)} was expected, as at ones "

@@ -12,7 +12,7 @@ from tape.interop._flat import Pullbacks, Signature, is_inexact, of_its_own
 from tape.program import compile
 from tape.system.extras import need
 from tape.transforms._record import name_of
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 
 
 def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ def _function(torch: Any) -> Any:
             arrays = [_array(tensor) for tensor in tensors]
             args, kwargs = call.signature.filled(arrays)
             with call.drawn:
-                leaves, call.structure = tree.flatten(as_tree(call.run(*args, **kwargs)))
+                leaves, call.structure = tree.flatten(several_as_tuples(call.run(*args, **kwargs)))
             results = [torch.from_numpy(of_its_own(leaf, arrays)) for leaf in leaves]
             ctx.is_inexact = [is_inexact(leaf) for leaf in leaves]
             ctx.mark_non_differentiable(

@@ -21,7 +21,7 @@ from tape.core.interpreter import OPEN
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
 from tape.ops.structure.layout import in_c_order, of_kind
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms._shorten import shortened
 
 Argnums = int | tuple[int, ...] | list[int]
@@ -136,7 +136,7 @@ class Recording:
             if has_aux:
                 out = self._without_aux(out)
         self.trace.is_strict = False  # recording is over: a Var that escaped may be printed
-        self.outs, self.out_structure = tree.flatten(as_tree(out))
+        self.outs, self.out_structure = tree.flatten(several_as_tuples(out))
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
             if self.trace.watching is None and (program := recorder()) is not None:

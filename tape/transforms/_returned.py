@@ -8,7 +8,7 @@ from tape import tree
 from tape.core.results import is_several, unpack
 
 
-def as_tree(out: Any) -> Any:
+def several_as_tuples(out: Any) -> Any:
     """Return what a function has returned with a tuple in the place of several results of one operation."""
     leaves, structure = tree.flatten(out)
     if not any(map(is_several, leaves)):

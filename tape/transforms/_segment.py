@@ -34,7 +34,7 @@ from tape.transforms._expand import push_series
 from tape.transforms._inlined import Inlined, inlined
 from tape.transforms._merge import merge
 from tape.transforms._record import dtype_of
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms._watched import Watched, functions_of
 from tape.transforms.loops.body import Unrolled
 
@@ -98,7 +98,7 @@ class Packing:
 
     def __init__(self, out: Any, *, is_joined: bool = True) -> None:
         self.is_joined = is_joined
-        leaves, self.structure = tree.flatten(as_tree(out))
+        leaves, self.structure = tree.flatten(several_as_tuples(out))
         self.leaves = [as_scalar(leaf) for leaf in leaves]
         self.floats = [i for i, leaf in enumerate(self.leaves) if is_float(leaf)]
         likes = [self.leaves[i] for i in self.floats]
@@ -147,7 +147,7 @@ class Packing:
 
     def parts_of(self, out: Any, name: str) -> list[Any]:
         """Return the float leaves of another tree of the same structure, shapes and dtypes."""
-        leaves, structure = tree.flatten(as_tree(out))
+        leaves, structure = tree.flatten(several_as_tuples(out))
         if structure != self.structure:
             raise errors.ShapeError(
                 f"{name} returned {_told(structure)}, and {_told(self.structure)} before. It must always "
@@ -363,7 +363,7 @@ class Segment:
         if self.inlined is not None and self.operands:
             return self._as_rows(self.inlined, vjp, jvp, taylor, is_of_code)
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
-        op.is_linear = is_of_code
+        op.is_linear_in_adjoints = is_of_code
         found = self.packing.restore(op(*self.operands) if self.operands else self.forward())
         return tree.map(_own, found)
 

@@ -10,7 +10,7 @@ import numpy as np
 from tape import tree
 from tape.core.node import Handle, plain
 from tape.core.trace import Trace
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms._segment import is_float
 
 
@@ -42,7 +42,7 @@ class Trial:
         leaves, structure = tree.flatten(args)
         with Trace(name) as self.trace:
             given = [self.trace.param(leaf) if is_float(leaf) else leaf for leaf in leaves]
-            outs, out_structure = tree.flatten(as_tree(f(*tree.unflatten(structure, given))))
+            outs, out_structure = tree.flatten(several_as_tuples(f(*tree.unflatten(structure, given))))
         names = tree.names(out_structure, "the result")
         self.results = [(name, plain(out)) for name, out in zip(names, outs, strict=True)]
         if derivative:

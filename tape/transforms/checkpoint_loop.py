@@ -17,7 +17,7 @@ from tape.core.trace import Trace
 from tape.interpreters.capturing import Substitution, protected
 from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, copied, name_of
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, as_scalar, is_differentiated, is_float
 from tape.transforms.loops.counted import rows_of
@@ -105,7 +105,7 @@ class _Loop:
 
     def body(self, state: Any, step: int) -> Any:
         """Return the next state."""
-        return as_tree(self._body(state, step))
+        return several_as_tuples(self._body(state, step))
 
     def _run(self, state: Any) -> Any:
         """Run all steps, and keep the snapshots that a reverse sweep needs first."""

@@ -325,19 +325,20 @@ class _Call:
                 sums = [
                     [_combined(np.add, *pair) for pair in zip(one, x, strict=True)] for x in (other, opposite)
                 ]
-                of_one, of_small, of_large, *of_others = (
+                of_one, of_small, of_large, of_other, of_opposite, of_both, of_opposites = (
                     self._applied(out, operands, given)
                     for given in (one, small, large, other, opposite, *sums)
                 )
             except Exception:  # the rule raises it again where it is needed
                 return True
-        return all(
+        scales = all(
             np.allclose(1e6 * a, b, rtol=1e-6, atol=0, equal_nan=True)
-            and _is_sum(c, d, of_both)
-            and _is_sum(c, e, of_opposites)
-            for a, b, c, d, e, of_both, of_opposites in zip(
-                of_small, of_large, of_one, *of_others, strict=True
-            )
+            for a, b in zip(of_small, of_large, strict=True)
+        )
+        return (
+            scales
+            and all(map(_is_sum, of_one, of_other, of_both))
+            and all(map(_is_sum, of_one, of_opposite, of_opposites))
         )
 
     def _applied(self, out: Any, operands: Sequence[Any], given: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from tape.interpreters.capturing import protected
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 
 
 @derived
@@ -85,7 +85,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         with Lanes(call.size) as lanes:
             lanes.is_mapped = True
             mapped_args, mapped_kwargs = call.arguments(lanes)
-            out = as_tree(f(*mapped_args, **mapped_kwargs))
+            out = several_as_tuples(f(*mapped_args, **mapped_kwargs))
             leaves, structure = tree.flatten(out)
             axes = _spread(out_axes, out, f"out_axes, for the result of {call.name},")
             results = [_moved(lanes, leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]

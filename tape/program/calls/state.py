@@ -38,8 +38,6 @@ _OF_ITEMS = ("keys", "length")
 _OF_ATTRIBUTES = ("own", "has")
 """Kinds of bindings that say whether there is an attribute."""
 _MEMORY = (array, bytearray, memoryview)
-_MOST_BYTES = 1 << 16
-"""Of arrays that are put back."""
 _DEPTH = 3
 """How deep objects are looked into that hold others."""
 
@@ -77,7 +75,7 @@ class State:
         self._collections = [(b, _held(b.owner), undo_of(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
-        self._arrays = [(b.value, b.value.copy()) for b in arrays if b.value.nbytes <= _MOST_BYTES]
+        self._arrays = [undo for binding in arrays if (undo := undo_of(binding.value)) is not None]
         self._from_traced: set[int] = set()  # bindings that the run has bound to traced values, by id
 
     def settle(self) -> None:
@@ -113,9 +111,8 @@ class State:
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
-        for values, content in self._arrays:
-            if values.tobytes() != content.tobytes():
-                values[...] = content
+        for undo in self._arrays:
+            undo()
 
     def changed(self) -> Binding | None:
         """Return a name that a run of the function has bound to something else, or what it has added to.

@@ -98,7 +98,8 @@ def _of_array(value: np.ndarray) -> Undo | None:
     held = value.copy()
 
     def undo() -> None:
-        value[...] = held
+        if value.tobytes() != held.tobytes():
+            value[...] = held
 
     return undo
 

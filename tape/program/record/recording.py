@@ -27,7 +27,7 @@ from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.system.collector import collector_paused
 from tape.transforms._inlined import Inlined
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms.loops import rolling
 from tape.transforms.loops.body import Body
 from tape.transforms.loops.steps import Steps
@@ -240,7 +240,7 @@ def record(
         traced_args, traced_kwargs = tree.unflatten(structure, leaves)
         contents = contents_of((traced_args, traced_kwargs))
         result = f(*traced_args, **traced_kwargs)
-        outs, out_structure = tree.flatten(as_tree(result))
+        outs, out_structure = tree.flatten(several_as_tuples(result))
     changes_arguments = are_changed(contents, result)
     if trace.ints_read:  # and something has caught what says so
         raise IntRead(trace.ints_read)

@@ -15,7 +15,7 @@ from tape.core.numpy_protocol import note_options
 from tape.core.operands import lifted
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable, copied
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms.loops.carry import dtype_of
 
 
@@ -107,7 +107,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 def _called(branch: Callable[..., Any], operands: Sequence[Any]) -> Any:
     """Return the result of a function that may write to its arguments; what is plain in it is copied."""
     given = tree.map(lambda leaf: leaf.again() if isinstance(leaf, Handle) else leaf, tuple(operands))
-    out = as_tree(branch(*copied(given)))
+    out = several_as_tuples(branch(*copied(given)))
     return tree.map(lambda leaf: np.array(leaf, order="C") if type(leaf) is np.ndarray else leaf, out)
 
 
@@ -121,7 +121,7 @@ def _of_batch(
         is_chosen = ops.equal(key, value)
         if not holds_for_some(is_chosen):
             continue
-        found, found_structure = tree.flatten(as_tree(of_some(is_chosen, branch, *operands)))
+        found, found_structure = tree.flatten(several_as_tuples(of_some(is_chosen, branch, *operands)))
         if structure is None:
             leaves, structure = found, found_structure
             continue

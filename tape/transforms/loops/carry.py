@@ -11,7 +11,7 @@ from tape import errors, ops, tree
 from tape.core.leaves import in_native_order
 from tape.core.node import Handle, plain, snapshot
 from tape.ops.structure.layout import in_c_order
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 
 
 class Carry:
@@ -46,7 +46,7 @@ class Carry:
 
     def after(self, returned: Any, before: Sequence[Any]) -> list[Any]:
         """Return the leaves of the next one, which must be of the types of the leaves before."""
-        found, structure = tree.flatten(as_tree(returned))
+        found, structure = tree.flatten(several_as_tuples(returned))
         if structure != self._structure:
             raise errors.ShapeError(
                 f"{self._name}: the next {self._what} is a tree {tree.describe(structure)}, and the "

@@ -17,7 +17,7 @@ from tape.core.node import plain
 from tape.core.streams import Aside
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Body, Unrolled, record
 from tape.transforms.loops.capacity import Place, body_of, guard_step_counts, with_capacity
@@ -273,7 +273,7 @@ class Scan:
                 "next carry, and what is collected or None"
             )
         after = self.carry.after(returned[0], values)
-        collected, result = tree.flatten(as_tree(returned[1]))
+        collected, result = tree.flatten(several_as_tuples(returned[1]))
         if self._result is None:
             self._result = result
         elif result != self._result:

@@ -16,7 +16,7 @@ from tape.core.var import Var
 from tape.interpreters.choosing import holds_for_some, of_some
 from tape.ops.structure.layout import in_c_order
 from tape.transforms._record import check_callable, name_of
-from tape.transforms._returned import as_tree
+from tape.transforms._returned import several_as_tuples
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
@@ -142,7 +142,7 @@ class _While:
     def _step(self, state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return the leaves of the next state and of what is collected."""
         returned, y = self.body_fun(self.carry.restored(state))
-        collected, self._result = tree.flatten(as_tree(y))
+        collected, self._result = tree.flatten(several_as_tuples(y))
         leaves = [in_c_order(as_value(leaf, "a result")) for leaf in collected]
         return self.carry.after(returned, state), leaves
 
