@@ -453,6 +453,8 @@ def test_an_error_that_a_solver_leaves_pending_is_raised_again():
     """CPython may not find attributes of base classes then, drops the error, and asks for them once more."""
     with pytest.raises(errors.ConversionError, match="plain number"):
         tape.grad(lambda a: a.__getattr__("trace_ref") and a)(2.0)
+    with pytest.raises(errors.ConversionError, match=r"tape\.scipy\.optimize\.brentq"):
+        tape.grad(lambda a: optimize.brentq(lambda x: a.__getattr__("trace_ref") and a, 0, 5))(2.0)
     with tape.Trace() as trace:
         x = trace.input(2.0)
     assert x.__getattr__("trace_ref") is x.trace_ref

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
+from tape.conversion.numbers import check_number
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, plain
 from tape.core.numpy_protocol import call_function, note_options
@@ -94,7 +95,7 @@ class ArrayMethods(PlainNumbers):
         if name in Handle.__slots__:
             # CPython may find none while an error is pending, and drops it. SciPy's brentq goes on after one
             # of ours, that of float(): it is raised again.
-            float(self)
+            check_number(self, "float()", is_pending=True)
             return object.__getattribute__(self, name)
         if name in _ELSEWHERE:
             raise errors.MissingAttributeError(f"a Var has no {name!r}. {_ELSEWHERE[name]}")
