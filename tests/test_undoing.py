@@ -1,9 +1,15 @@
 """Collections and objects hold again what they held, whatever has been done to them."""
 
+import decimal
+import mmap
+import multiprocessing
+import queue
 import threading
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any
+from unittest.mock import MagicMock, Mock
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -84,17 +90,137 @@ def test_collections_without_keys(make):
             assert value == make()
 
 
-def test_arrays_and_events():
-    values, stop = np.arange(3.0), threading.Event()
-    undo_values, undo_stop = undo_of(values), undo_of(stop)
-    values *= 2
+@pytest.mark.parametrize("size", [3, 2**13])
+def test_arrays(size):
+    value = np.arange(float(size))
+    undo = undo_of(value)
+    undo()  # nothing is written to what holds it: another thread may read
+    value *= 2
+    undo()
+    assert value.tolist() == [*range(size)]
+
+
+def test_an_array_that_holds_what_it_held_is_not_written_to():
+    value = np.arange(3.0)
+    undo = undo_of(value)
+    value.flags.writeable = False
+    undo()
+
+
+def test_memory():
+    held = bytearray(b"abcdefgh")
+    undo = undo_of(memoryview(held).cast("d"))
+    held[:] = b"ABCDEFGH"
+    undo()
+    assert held == b"abcdefgh"
+    with mmap.mmap(-1, 4) as mapped:
+        mapped[:] = b"abcd"
+        undo = undo_of(mapped)
+        undo()
+        mapped[1:3] = b"xx"
+        undo()
+        assert mapped[:] == b"abcd"
+
+
+def test_exceptions_and_contexts():
+    error = ValueError(1, 2)
+    undo = undo_of(error)
+    error.args = (3,)
+    undo()
+    assert error.args == (1, 2)
+    lost = OSError(2, "no file")
+    undo = undo_of(lost)
+    lost.errno, lost.filename = 5, "name"
+    undo()
+    assert (lost.errno, lost.filename) == (2, None)
+    context = decimal.Context(prec=7)
+    undo = undo_of(context)
+    context.prec, context.rounding = 3, decimal.ROUND_UP
+    undo()
+    assert (context.prec, context.rounding) == (7, decimal.Context().rounding)
+
+
+@pytest.mark.parametrize("module", [threading, multiprocessing])
+def test_events(module):
+    stop = module.Event()
+    undo = undo_of(stop)
     stop.set()
-    undo_values()
-    undo_stop()
-    assert values.tolist() == [0, 1, 2]
+    undo()
     assert not stop.is_set()
+    stop.set()
+    undo = undo_of(stop)
+    stop.clear()
+    undo()
+    assert stop.is_set()
+
+
+def test_locks():
+    lock = threading.Lock()
+    undo = undo_of(lock)
+    undo()
+    lock.acquire()
+    undo()
+    assert not lock.locked()
+    lock.acquire()
+    undo = undo_of(lock)
+    undo()
+    lock.release()
+    undo()
+    assert lock.locked()
+
+
+@pytest.mark.parametrize("change", [-2, -1, 0, 1, 2])
+def test_semaphores(change):
+    semaphore = threading.Semaphore(3)
+    undo = undo_of(semaphore)
+    for _ in range(abs(change)):
+        semaphore.release() if change > 0 else semaphore.acquire()
+    undo()
+    taken = [semaphore.acquire(blocking=False) for _ in range(4)]
+    assert taken == [True, True, True, False]
+
+
+def test_queues_lose_what_was_put_into_them():
+    tasks = queue.SimpleQueue()
+    tasks.put("a")
+    tasks.put("b")
+    undo = undo_of(tasks)
+    undo()
+    tasks.put("c")
+    undo()
+    assert [tasks.get_nowait() for _ in range(tasks.qsize())] == ["a", "b"]
+    undo()
+    assert tasks.empty()
+
+
+def test_elements_of_xml():
+    root = ElementTree.fromstring('<a k="1">text<b>b</b>tail<c/></a>')
+    before = ElementTree.tostring(root)
+    undo = undo_of(root)
+    root[0].text, root[0].tail, root.text = "x", "y", "z"
+    root.set("k", "2")
+    root.set("l", "3")
+    root[1].append(ElementTree.Element("d"))
+    root.remove(root[0])
+    undo()
+    assert ElementTree.tostring(root) == before
+
+
+@pytest.mark.parametrize("kind", [Mock, MagicMock])
+def test_mocks(kind):
+    mocked = kind(return_value=1)
+    mocked.child.return_value = 2
+    undo = undo_of(mocked)
+    mocked.return_value, mocked.side_effect = 3, [4]
+    mocked.child.return_value = 5
+    undo()
+    assert (mocked(), mocked.child()) == (1, 2)
 
 
 def test_what_cannot_be_put_back():
     assert undo_of(3.0) is None
     assert undo_of("text") is None
+    assert undo_of(np.zeros(2**13 + 1)) is None
+    assert undo_of(np.frombuffer(b"abcdefgh")) is None
+    assert undo_of(memoryview(b"abcdefgh")) is None
+    assert undo_of(memoryview(bytearray(2**16 + 1))) is None
