@@ -137,7 +137,7 @@ def test_derivatives_are_not_asked_for_elsewhere():
 
 
 def test_unknown_options_are_refused():
-    with refused(errors.OptionError, "no option 'maxiter'", "options"):
+    with refused(errors.OptionError, "no option 'maxiter'", "pass options of the method as options="):
         minimize(lambda x: x**2, 1.0, maxiter=3)
     with refused(errors.OptionError, "no option 'full_output'", "maxfev"):
         curve_fit(decay, T, Y, {"scale": 1.0, "rate": np.ones(2)}, full_output=True)

@@ -63,6 +63,15 @@ def test_convolutions(shapes, mode, dtype):
                 both(name, a, v, mode, boundary, 0.5)
 
 
+def test_a_smaller_complex_matrix_is_correlated_with_a_larger_one():
+    """Of which SciPy takes the conjugate values, where it exchanges the two."""
+    rng = np.random.default_rng(0)
+    large, small = [rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((5, 4), (3, 4))]
+    for mode in ("full", "same", "valid"):
+        for a, v in ((large, small), (small, large), (large, large)):
+            both("correlate2d", a, v, mode)
+
+
 @grid(zeros=[1, 2, 3, 5], poles=[1, 2, 3, 4], count=[1, 2, 3, 9])
 def test_recursive_filters(zeros, poles, count):
     rng = np.random.default_rng(count)
@@ -118,6 +127,7 @@ def test_spectra(options):
     both("welch", x, axis=1, **options)
     both("csd", x, y, axis=1, **options)
     both("periodogram", x, 2.0, axis=1, window="hann")
+    both("periodogram", x, window=None)
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,8 @@ def test_a_matrix_is_factorized_once(monkeypatch):
         (lambda d: sparse.with_data(PATTERN.tocoo(), d), errors.DTypeError, "tocsr"),
         (lambda d: sparse.with_data(np.eye(2), d), errors.DTypeError, "csr"),
         (lambda d: sparse.with_data(PATTERN, d) @ np.ones(5), errors.ShapeError, "that fits"),
+        (lambda d: sparse.with_data(PATTERN, d) @ np.ones((6, 1, 1)), errors.ShapeError, "that fits"),
+        (lambda d: sparse.with_data(PATTERN, d) @ np.ones((6, 6, 1)), errors.ShapeError, "that fits"),
         (lambda d: linalg.spsolve(np.eye(2), d[:2]), errors.DTypeError, "sparse array"),
         (lambda d: linalg.spsolve(PATTERN, d[:5]), errors.ShapeError, "right-hand side"),
         (lambda d: linalg.spsolve(sparse.with_data(PATTERN, d), PATTERN), errors.UnsupportedError, "toarray"),
