@@ -26,6 +26,9 @@ def main() -> None:
         "--under", nargs="*", default=[], metavar="PATH", help="files or folders to draw from"
     )
     parser.add_argument(
+        "--rare", type=int, metavar="N", help="only mutants that at most so many tests may notice"
+    )
+    parser.add_argument(
         "--at", nargs="*", default=[], metavar="FILE:LINE", help="all mutants of lines instead"
     )
     parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="only tests of these files")
@@ -45,7 +48,9 @@ def main() -> None:
     if options.at:
         mutants = [mutant for place in options.at for mutant in at(root, place)]
     else:
-        mutants = draw(root, options.sample, options.seed, options.under)
+        most = options.rare
+        is_wanted = lambda mutant: most is None or campaign.tests_for(mutant, coverage) <= most  # noqa: E731
+        mutants = draw(root, options.sample, options.seed, options.under, is_wanted)
     results = campaign.run(mutants, coverage)
     if options.full:
         results = campaign.run_in_full(results, coverage, options.full)

@@ -116,7 +116,7 @@ class Campaign:
         progress = tqdm(total=len(mutants), desc="mutants", unit="mutant", disable=not mutants, smoothing=0)
         survivors = 0
         for mutant, answer in self._workplace.each(mutants, lambda mutant: self._task(mutant, coverage)):
-            count = sum(len(ids) for stage in self._tests_of(mutant, coverage) for ids in stage.values())
+            count = self.tests_for(mutant, coverage)
             result = {
                 "mutant": asdict(mutant), "sources": self._sources, "tests": self._tests, "of": count,
                 "budget": self._budget, "seconds": answer["seconds"], **_verdict(answer, count),
@@ -139,6 +139,10 @@ class Campaign:
             mutant,
             compiled,
         )
+
+    def tests_for(self, mutant: Mutant, coverage: CoverageMap) -> int:
+        """How many tests may notice a mutant."""
+        return sum(len(ids) for stage in self._tests_of(mutant, coverage) for ids in stage.values())
 
     def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> list[Tests]:
         """The tests that may notice a mutant, in stages, without those that cannot be relied on."""

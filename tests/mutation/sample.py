@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.mutation.operators import Mutant, mutants_of
@@ -30,7 +30,13 @@ def is_compiled(path: str) -> bool:
     return parts[1] == "kernels" or (parts[1] == "program" and parts[-1] in _COMPILED)
 
 
-def draw(root: Path, count: int, seed: int, under: Sequence[str] = ()) -> list[Mutant]:
+def draw(
+    root: Path,
+    count: int,
+    seed: int,
+    under: Sequence[str] = (),
+    is_wanted: Callable[[Mutant], bool] = lambda mutant: True,
+) -> list[Mutant]:
     """A random sample of mutants, at most one a line; of compiled modules no more than one in twenty.
 
     Parameters
@@ -44,6 +50,8 @@ def draw(root: Path, count: int, seed: int, under: Sequence[str] = ()) -> list[M
     under : sequence of str
         Files or folders to draw from, of compiled modules as many as come; if there are none, from all but
         what is made to be looked at.
+    is_wanted : callable, optional
+        Tells of a mutant whether it may be drawn; all may.
 
     Returns
     -------
@@ -58,7 +66,9 @@ def draw(root: Path, count: int, seed: int, under: Sequence[str] = ()) -> list[M
         if len(drawn) == count:
             break
         place, compiled = (mutant.path, mutant.line), is_compiled(mutant.path)
-        if place not in drawn and (most_compiled or not compiled) and mutant.compiles(sources[mutant.path]):
+        if place in drawn or (compiled and not most_compiled) or not is_wanted(mutant):
+            continue
+        if mutant.compiles(sources[mutant.path]):
             drawn[place] = mutant
             most_compiled -= compiled
     return list(drawn.values())
