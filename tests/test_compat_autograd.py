@@ -11,6 +11,7 @@ import tape
 import tape.compat.autograd as ag
 import tape.compat.autograd.numpy as anp
 from tape import errors, tree
+from tape.compat.autograd import core
 
 RNG = np.random.default_rng(0)
 X, Y, V = RNG.normal(size=3), RNG.normal(size=3), RNG.normal(size=3)
@@ -78,6 +79,13 @@ def test_argnum_chooses_arguments(argnum):
     total = sum(np.sum(leaf) for leaf in tree.leaves(expected))
     close(ag.make_jvp(f, argnum)(X, Y, scale=3.0)(ones)[1], total)
     close(ag.deriv(f, argnum)(X, Y, scale=3.0), total)
+
+
+def test_the_core_takes_functions_of_one_argument():
+    vjp, value = core.make_vjp(lambda x: np.sin(x) * 2, X)
+    close(value, 2 * np.sin(X))
+    close(vjp(Y), 2 * Y * np.cos(X))
+    close(core.make_jvp(lambda x: np.sin(x) * 2, X)(Y)[1], 2 * Y * np.cos(X))
 
 
 @pytest.mark.parametrize("argnum", [None, 1.0, "x", True, (), (0, "y")], ids=repr)

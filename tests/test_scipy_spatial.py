@@ -127,6 +127,13 @@ def test_distances_within_a_set_have_finite_derivatives():
 # ---- functions of one's own, and errors ------------------------------------------------------------
 
 
+@pytest.mark.parametrize("metric", ["euclidean", lambda u, v: np.sum(np.abs(u - v))])
+def test_few_vectors_have_no_distances(metric):
+    for x in (np.ones((1, 3)), np.ones((0, 3))):
+        both("pdist", x, metric)
+        both("cdist", x, np.ones((0, 3)), metric)
+
+
 def test_a_function_of_two_vectors_is_a_metric():
     a, b = np.random.default_rng(4).normal(size=(2, 3, 2))
     metric = lambda u, v, scale=1.0: np.sum(np.tanh(scale * (u - v)) ** 2)  # noqa: E731
