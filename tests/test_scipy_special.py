@@ -8,6 +8,8 @@ import tape
 from tape import errors
 from tape.ops.elementwise.scipy_ufuncs import counterpart
 from tape.scipy import special
+from tests.op_table.special import ORDERED
+from tests.tiers import some
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -110,6 +112,20 @@ def test_kelvin_functions_have_all_derivatives_at_and_near_zero(x):
             order = tape.grad(order)
             assert order(x) == pytest.approx(expected[n], rel=1e-11, abs=1e-11)
         assert tape.compile(order)(x) == pytest.approx(expected[4], rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("n", some([0, 3, 1, 2, 4], every=2))
+@pytest.mark.parametrize("name", ORDERED)
+def test_slopes_are_differences_at_every_order(name, n):
+    """Orders from 0 on have cases of their own in recurrences."""
+    x, step = np.array([0.3, 0.7, 1.6, 3.1, -0.4, -1.7]), 1e-3
+    f, theirs = (lambda x: getattr(special, name)(n, x)), (lambda x: getattr(original, name)(n, x))
+    for function, value in ((slope(f), theirs), (slope(slope(f)), slope(f))):
+        with np.errstate(all="ignore"):
+            found = function(x)
+            one, half, quarter = ((value(x + h) - value(x - h)) / (2 * h) for h in (step, step / 2, step / 4))
+        expected = (16 * (4 * quarter - half) - (4 * half - one)) / 45  # but for terms with step**6
+        np.testing.assert_allclose(found, np.where(np.isnan(expected), found, expected), 1e-6, 1e-6)
 
 
 def test_diric_where_the_sine_is_zero():
