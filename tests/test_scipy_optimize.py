@@ -532,3 +532,18 @@ def test_bounds_of_an_array_are_a_pair_of_sides_as_in_scipy(bounds):
 
     expected = optimize.least_squares(residuals, start, bounds=bounds).x
     np.testing.assert_allclose(least_squares(residuals, start, bounds=bounds).x, expected, rtol=1e-6)
+
+
+def test_a_side_of_bounds_holds_vars_numbers_and_none():
+    f = lambda a, sides: np.sum(minimize(  # noqa: E731
+        lambda x: np.sum((x - 3) ** 2), np.full(3, 0.5), bounds=sides(a)).x)  # fmt: skip
+    assert tape.grad(f)(1.5, lambda a: ((0.0, 0.0, 0.0), (None, a, None))) == pytest.approx(1, rel=1e-9)
+    assert f(1.5, lambda a: ((0.0, 0.0, 0.0), (None, a, None))) == pytest.approx(7.5, rel=1e-6)
+    g = tape.value_and_grad(lambda a: f(a, lambda a: ((None, a, None), (9.0, 9.0, 9.0))))
+    assert g(4.0) == pytest.approx((10.0, 1.0), rel=1e-6)
+
+
+def test_models_written_in_c_take_one_tree():
+    x = np.array([1.0, 2.0, 3.0])
+    exponent, _ = curve_fit(np.power, x, x**2, 1.5)
+    assert exponent == pytest.approx(2)
