@@ -230,6 +230,12 @@ def test_points_and_knots_in_batches():
     assert_close(tape.vmap(tape.grad(f))(y), [tape.grad(f)(row) for row in y], 1e-14)
 
 
+def test_batches_of_nothing_have_no_splines():
+    y = np.arange(4.0)
+    assert tape.vmap(lambda x: interpolate.CubicSpline(x, y)(0.5))(np.zeros((0, 4))).shape == (0,)
+    assert tape.vmap(lambda x: interpolate.CubicSpline(x, x)([0.5, 1.0]))(np.zeros((0, 4))).shape == (0, 2)
+
+
 @pytest.mark.parametrize("method", some(["CubicSpline", "PchipInterpolator", "interp1d"], every=1))
 def test_other_points_in_a_program_find_their_own_intervals(method):
     x, y = np.arange(6.0), np.random.default_rng(4).normal(size=6)

@@ -318,6 +318,7 @@ def test_ints_are_scipys_and_other_names_refuse_vars():
         ),
         (lambda x: signal.savgol_filter(x, 3, 1, mode="none"), errors.OptionError, "mode is 'none'"),
         (lambda x: signal.savgol_filter(x, 3, -1), errors.OptionError, "the degree -1 must"),
+        (lambda x: signal.detrend(x, bp=[2, 3.5]), errors.OptionError, "a breakpoint is .* must be an int"),
         (lambda x: signal.detrend(x, type="cubic"), errors.OptionError, "type is 'cubic'"),
         (lambda x: signal.welch(x[:0])[1], errors.ShapeError, "welch: the signal has no samples"),
         (lambda x: signal.welch(x, window=np.ones((3, 3)))[1], errors.ShapeError, "a vector of nperseg"),
