@@ -164,6 +164,7 @@ def test_periodic_b_splines_go_on_around_the_circle_as_in_scipy(n, k):
         lambda m, x, y: m.interp1d(x, y, "next", fill_value="extrapolate")([-1.0, 0.0, 0.5, 4.0, 6.0]),
         lambda m, x, y: m.interp1d(x[2:3], y[2:3], bounds_error=False)([[1.0, 2.0], [3.0, np.nan]]),
         lambda m, x, y: m.PchipInterpolator(x[1:3], y[1:3])([0.5, 1.5, 3.0]),
+        lambda m, x, y: m.Akima1DInterpolator(x[1:3], y[1:3])([0.5, 1.5, 2.0]),
         lambda m, x, y: m.PPoly(np.sin(np.arange(48.0)).reshape(3, 2, 4, 2), x, axis=1)([0.5, 2.5, 9.0]),
         lambda m, x, y: m.PPoly(np.sin(np.arange(32.0)).reshape(4, 4, 2), x, axis=0)(0.5),
         lambda m, x, y: m.PPoly([[1.0, 2.0, 3.0, 1.0], [0.0, 1.0, -2.0, 3.0]], x).solve(0.5),

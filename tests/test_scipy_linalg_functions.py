@@ -129,6 +129,17 @@ def test_functions_of_matrices_take_functions_that_close_over_vars():
         np.testing.assert_allclose(compiled(a), tape.grad(lambda a: np.sum(by_funm(a, 0.5)))(a), rtol=1e-9)
 
 
+def test_functions_of_complex_matrices_stay_complex_and_of_real_ones_become_so():
+    small = 0.3 * Z / np.linalg.norm(Z, 2)
+    value, moved = tape.jvp(lambda a: linalg.funm(a, np.exp), (small,), (D + 0j,))
+    np.testing.assert_allclose(value, original.expm(small), rtol=1e-11)
+    np.testing.assert_allclose(moved, original.expm_frechet(small, D, compute_expm=False), rtol=1e-9)
+    signs = np.diag([4.0, -9.0])
+    value, moved = tape.jvp(lambda a: linalg.funm(a, np.sqrt), (signs,), (np.eye(2),))
+    np.testing.assert_allclose(value, np.diag([2.0, 3.0j]), atol=1e-14)
+    np.testing.assert_allclose(moved, np.diag([1 / 4, -1j / 6]), atol=1e-14)
+
+
 def test_conditions_of_exponentials_have_derivatives():
     tape.testing.check_grads(linalg.expm_cond, (A[:2, :2],), order=1)
 

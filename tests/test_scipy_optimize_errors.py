@@ -173,6 +173,8 @@ def test_constraints_that_are_none_are_refused():
 
 
 def test_counts_that_do_not_fit_are_refused():
+    with refused(errors.OptionError, "the number of parameters of max is unknown", "Pass p0"):
+        curve_fit(max, T, Y)
     with refused(errors.ShapeError, "3 residuals for 2 unknowns", "least_squares"):
         root(lambda x: np.concatenate([x, x[:1]]), np.ones(2))
     with refused(errors.ShapeError, "shape ()", "float64[30]"):

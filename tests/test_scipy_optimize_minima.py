@@ -533,6 +533,7 @@ def test_which_bounds_are_active_is_corrected_near_to_where_the_solver_stopped(s
         (lambda x: x**2, 0.01, errors.ConvergenceError, "no minimum is where"),
         (lambda x: (x**2) ** 0.75, 1e-4, errors.ConvergenceError, "no minimum is where"),
         (lambda x: x**4, 5e-4, errors.SingularMatrixError, "second derivatives vanish"),
+        (lambda x: np.abs(x) ** 1.5, 0.0, errors.SingularMatrixError, "second derivatives vanish"),
         (lambda x: -(x**2), 0.0, errors.ConvergenceError, "no minimum is where"),
     ],
 )

@@ -318,11 +318,33 @@ def test_complex_roots_are_scipys_and_are_not_differentiated():
         tape.grad(lambda a: np.real(optimize.newton(lambda x: x**2 + a, 0.5 + 1j)))(1.0)
 
 
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda start, a: optimize.newton(lambda x: x**2 - a, start),
+        lambda start, a: optimize.minimize(lambda x: (x - a**0.5) ** 2, start).x,
+        lambda start, a: optimize.brentq(lambda x: x**2 - a, start, 9.0),
+    ],
+)
+def test_nothing_flows_forwards_from_the_start_alone(solve):
+    value, moved = tape.jvp(lambda start: solve(start, 4.0), (1.5,), (1.0,))
+    assert value == pytest.approx(2.0)
+    assert moved == 0
+    assert tape.jvp(solve, (1.5, 4.0), (1.0, 1.0))[1] == pytest.approx(1 / 4)
+
+
 def test_methods_that_do_not_exist_are_refused():
     with refused(errors.OptionError, "fixed_point: unknown method 'newton'", "iteration"):
         optimize.fixed_point(np.cos, 1.0, method="newton")
     with refused(errors.OptionError, "minimize_scalar: bounds are", "a pair"):
         optimize.minimize_scalar(np.cos, bounds=(0.0, 1.0, 2.0))
+
+
+def test_the_least_of_several_numbers_is_no_minimum():
+    """The solver has seen one of plain numbers."""
+    several = lambda x, a: (x - a) ** 2 * (1.0 if isinstance(x, float) else np.ones(2))  # noqa: E731
+    with refused(errors.ShapeError, "minimize_scalar: the function returned shape [2]", "a number"):
+        tape.grad(lambda a: optimize.minimize_scalar(several, args=(a,)).x)(1.0)
 
 
 def test_random_functions_are_refused():
