@@ -526,6 +526,19 @@ def test_which_bounds_are_active_is_corrected_near_to_where_the_solver_stopped(s
     assert_close(found, slopes, 1e-12)
 
 
+@pytest.mark.parametrize(("stop", "target", "slopes"), [(0.99, 1.01, (0, 0, 1)), (0.01, -0.01, (0, 1, 0))])
+def test_a_minimum_beyond_a_bound_is_looked_for_at_that_bound(stop, target, slopes):
+    """A large element makes near what is a hundredth away."""
+
+    def lowest(a, low, high):
+        sides = np.stack([-500.0, low]), np.stack([500.0, high])
+        far = lambda x: (x[0] - 100) ** 2 + (x[1] - a) ** 2  # noqa: E731
+        return minimize(far, np.ones(2), bounds=sides, method=stopping_at(100.0, stop)).x[1]
+
+    found = tape.grad(lowest, argnums=(0, 1, 2))(target, 0.0, 1.0)
+    assert_close(found, slopes, 1e-12)
+
+
 @pytest.mark.parametrize(
     ("f", "stop", "error", "message"),
     [
