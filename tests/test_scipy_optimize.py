@@ -534,13 +534,20 @@ def test_bounds_of_an_array_are_a_pair_of_sides_as_in_scipy(bounds):
     np.testing.assert_allclose(least_squares(residuals, start, bounds=bounds).x, expected, rtol=1e-6)
 
 
-def test_a_side_of_bounds_holds_vars_numbers_and_none():
-    f = lambda a, sides: np.sum(minimize(  # noqa: E731
-        lambda x: np.sum((x - 3) ** 2), np.full(3, 0.5), bounds=sides(a)).x)  # fmt: skip
-    upper = tape.value_and_grad(lambda a: f(a, lambda a: ((0.0, 0.0, 0.0), (None, a, None))))
-    assert upper(1.5) == pytest.approx((7.5, 1.0), rel=1e-6)
-    g = tape.value_and_grad(lambda a: f(a, lambda a: ((None, a, None), (9.0, 9.0, 9.0))))
-    assert g(4.0) == pytest.approx((10.0, 1.0), rel=1e-6)
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [
+        (lambda a: ((0.0, 0.0, 0.0), (None, a, None)), (7.5, 5.0)),
+        (lambda a: ((None, 3 * a, None), (99.0, 99.0, 99.0)), (10.5, 7.0)),
+    ],
+)
+def test_a_side_of_bounds_holds_vars_numbers_and_none(sides, expected):
+    """Elements without a bound are where the target is."""
+
+    def total(a):
+        return np.sum(minimize(lambda x: np.sum((x - 2 * a) ** 2), np.full(3, 5.0), bounds=sides(a)).x)
+
+    assert tape.value_and_grad(total)(1.5) == pytest.approx(expected, rel=1e-6)
 
 
 def test_models_written_in_c_take_one_tree():
