@@ -108,10 +108,26 @@ def test_many_keyword_values_warn_with_their_name():
         [compiled(2.0, mode="a" * n) for n in range(1, 30)]
 
 
+def test_names_that_are_bound_to_many_numbers_warn(monkeypatch):
+    monkeypatch.setattr(growth, "MANY", 2)
+    scales = [0.0]
+    compiled = tape.compile(lambda x: x * scales[0])
+
+    def calls():
+        for k in range(8):
+            scales[0] = float(k)
+            assert compiled(2.0) == 2.0 * k
+
+    with pytest.warns(errors.PathLimitWarning, match="names that it reads are bound to other objects. Pass"):
+        calls()
+
+
 def test_many_paths_warn_with_the_line(monkeypatch):
     monkeypatch.setattr(growth, "AT_ONCE", 10**6)
 
     def count(x):
+        if x < 0:  # which all numbers are alike in
+            return 0
         n = 0
         while x > n:
             n += 1
@@ -119,7 +135,7 @@ def test_many_paths_warn_with_the_line(monkeypatch):
 
     compiled = tape.compile(count)
     told = warned(compiled, [(float(k),) for k in range(30)])
-    line = count.__code__.co_firstlineno + 2
+    line = count.__code__.co_firstlineno + 4
     assert f"reads numbers at {__file__}:{line}, in 16 ways" in told
 
 

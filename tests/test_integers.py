@@ -483,6 +483,9 @@ def test_a_program_is_called_with_ints():
 def test_profile_takes_ints():
     compiled, program = data_program()
     assert program.profile(X, 5, repeats=1).timings
+    for wrong in (2**31, 3.5):
+        with pytest.raises(errors.TapeError):
+            program.profile(X, wrong, repeats=1)
     assert compiled.profile(X, 8, repeats=1).timings
 
 

@@ -82,6 +82,14 @@ def test_a_generator_that_is_closed_over_goes_on_from_its_state_when_saved(path)
     assert_close(pickle.loads(pickle.dumps(loaded))(X), loaded(X), 1e-15)
 
 
+def test_a_program_cannot_return_the_generator_that_its_function_closes_over():
+    rng = default_rng(3)
+    compiled = tape.compile(lambda x: (x * rng.random(), rng))
+    assert compiled(X)[1] is rng
+    with pytest.raises(errors.UnsupportedError, match="returns a generator that its function closes over"):
+        only(compiled)(X)
+
+
 def test_programs_that_draw_are_called_like_the_function_without_a_file():
     closed, rng = default_rng(1), default_rng(2)
     f = tape.compile(lambda x, rng: x * rng.random() + closed.random())
