@@ -513,6 +513,8 @@ def test_keys_of_programs_lead_to_the_programs():
     (key,) = f.programs
     with pytest.raises(errors.MissingAttributeError, match=r"programs\[key\]"):
         key.explain()
+    with pytest.raises(AttributeError, match=r"^_private$"):
+        _ = key._private
     assert repr(f) == "<compiled <lambda>: 1 program>"
     assert repr(f.programs[key].explain()) == str(f.programs[key].explain())
     assert "instructions" in repr(f.programs[key].profile(1.0, repeats=1))
