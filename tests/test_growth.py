@@ -81,6 +81,20 @@ def test_profile_records_at_once():
     assert len(compiled.profile(np.ones(FEW + 1), repeats=1).timings) > 0
 
 
+def test_what_runs_as_plain_python_has_no_profile():
+    kept = []
+
+    def f(x):
+        kept.append(len(kept))
+        return x * len(kept)
+
+    compiled = tape.compile(f)
+    with pytest.warns(errors.NotCompiledWarning, match="changes it in each call"):
+        assert [compiled(2.0) for _ in range(12)] == [2.0 * k for k in range(1, 13)]
+    with pytest.raises(errors.UnsupportedError, match="f has no program for these arguments"):
+        compiled.profile(2.0)
+
+
 def warned(compiled, calls):
     """The text of the one warning, which tells of more programs than there should be."""
     with pytest.warns(errors.PathLimitWarning, match="more than 16 programs") as caught:
