@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.program.ir.builder import Builder
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
 
@@ -158,6 +159,13 @@ def test_identities_of_integers(name, dtype):
     found, expected = compiled(x, y), f(x, y)
     for one, other in zip(*(a if isinstance(a, list) else [a] for a in (found, expected)), strict=True):
         assert_same(one, other)
+
+
+def test_no_instruction_is_true_or_false():
+    x = Builder().input((), np.dtype(float))
+    for condition in (x, x > 0, x == x):
+        with pytest.raises(TypeError, match="no instruction is true or false"):
+            bool(condition)
 
 
 INTEGER_ARITHMETIC = {

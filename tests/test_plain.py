@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.core.op import Op
 from tape.ops.products.sparse import sampled_product, sparse_product
 from tests import mutated_files
 
@@ -13,6 +14,7 @@ ROOM = np.zeros(4)
 EYE = np.eye(3)
 STACK = np.random.default_rng(0).normal(size=(40, 3, 3)) + 3 * EYE
 DEFINITE = STACK @ STACK.swapaxes(1, 2)
+KEPT = Op(lambda x: x[x > 1] * 2, name="kept")
 DATA, MATRIX = np.array([2.0, 3.0, 5.0, 7.0]), np.arange(8.0).reshape(4, 2) + 1
 SINGULAR, LARGE = np.ones((3, 3)), np.ones((40, 40))
 
@@ -84,6 +86,9 @@ ON_NUMBERS = {
     "values at a mask": (
         lambda x, m, v: tape.ops.set_at(x, v, m), [(ROOM, ROOM < [1, 0, 1, 0], np.array([3.0, 4.0]))],
         [(ROOM, ROOM < [1, 0, 0, 0], ROOM[:2]), (ROOM, ROOM < 1, ROOM[:2])]
+    ),
+    "operation whose result has any length": (
+        KEPT, [(np.arange(4.0),), (3 - np.arange(4.0),)], [(np.arange(4.0) + 1,), (-np.arange(4.0),)]
     ),
     "mask beside an index": (
         lambda x, m, i: x[m, i], [(STACK[0], np.array([True, False, True]), np.array([1]))],
