@@ -323,7 +323,8 @@ def describe(operand: Any) -> str:
     try:
         return f"{operand.dtype}{list(operand.shape)}"
     except Exception:  # what it raises for a name that it does not have, which may be anything
-        text = repr(operand)
+        is_long = type(operand) is int and operand.bit_length() >= 4096  # too long for decimal digits
+        text = hex(operand) if is_long else repr(operand)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 

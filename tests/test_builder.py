@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.program.ir.builder import Builder
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
 
@@ -46,6 +47,10 @@ IDENTITIES = {
     "x / -y": (lambda x, y: x / -y, {"divide": 1, "negative": 1}),
     "-x / -y": (lambda x, y: -x / -y, {"divide": 1}),
     "-(x - y)": (lambda x, y: -(x - y), {"subtract": 1, "negative": 1}),
+    "|-x|": (lambda x, y: abs(-x), {"absolute": 1}),
+    "|0 - x|": (lambda x, y: abs(0 - x), {"absolute": 1}),
+    "|1 - x|": (lambda x, y: abs(1 - x), {"subtract": 1, "absolute": 1}),
+    "|zeros - row|": (lambda x, y: abs(np.zeros_like(x) - y[0]), {"absolute": 1}),
     "-(x * 3)": (lambda x, y: -(x * 3), {"multiply": 1}),
     "x**1": (lambda x, y: x**1, {}),
     "x**2": (lambda x, y: x**2, {"multiply": 1}),
@@ -154,6 +159,13 @@ def test_identities_of_integers(name, dtype):
     found, expected = compiled(x, y), f(x, y)
     for one, other in zip(*(a if isinstance(a, list) else [a] for a in (found, expected)), strict=True):
         assert_same(one, other)
+
+
+def test_no_instruction_is_true_or_false():
+    x = Builder().input((), np.dtype(float))
+    for condition in (x, x > 0, x == x):
+        with pytest.raises(TypeError, match="no instruction is true or false"):
+            bool(condition)
 
 
 INTEGER_ARITHMETIC = {

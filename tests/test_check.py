@@ -1,16 +1,18 @@
 """The checker refuses IR that has been tampered with, and says why."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+import tape
 from tape import errors, ops
 from tape.program.ir import matrices
 from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
-from tape.program.ir.instructions import Instruction
+from tape.program.ir.instructions import Guard, Instruction
 from tape.program.ir.loops import BYTES
 from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
@@ -235,6 +237,53 @@ def test_guards_have_outcomes_of_their_kind(kind, outcome):
         check(ir)
 
 
+@pytest.mark.parametrize("outcome", [3, None, ("<i8", -1), ("<i8", 2.0), ("<i8",), ("<i8", 1 << 40)])
+def test_guards_of_a_length_have_types_as_outcomes(outcome):
+    ir = rewrite(record(lambda x: np.flatnonzero(x) * 2, (np.ones(3),), {}, "f"))
+    check(ir)
+    ir.guards[0] = replace(ir.guards[0], outcome=outcome)
+    with pytest.raises(errors.ProgramError, match=r"its outcome must be a type|is out of range"):
+        check(ir)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"kind": "bool"}, {"outcome": ("<f4", 2)}, {"outcome": ("<f8", 3)}, {"outcome": ("<f8", 2, 1)}],
+)
+def test_guards_of_callbacks_have_the_type_of_the_result(changes):
+    args = np.arange(9.0).reshape(3, 3), np.array([True, False, True]), np.array([0, 1])
+    ir = rewrite(record(lambda x, m, i: x[m, i], args, {}, "f"))
+    check(ir)
+    assert (ir.guards[0].kind, ir.guards[0].outcome) == ("type", ("<f8", 2))
+    ir.guards[0] = replace(ir.guards[0], **changes)
+    with pytest.raises(errors.ProgramError, match="its guard is of another type"):
+        check(ir)
+
+
+def test_bodies_of_loops_have_no_guards():
+    ir = rewrite(record(lambda x: tape.fori_loop(0, 5, lambda k, s: s * 1.5, x), (np.ones(3),), {}, "f"))
+    check(ir)
+    (loop,) = [one.attrs[0] for one in ir.instructions if one.op == "loop"]
+    loop.body.guards.append(Guard("bool", True))
+    with pytest.raises(errors.ProgramError, match="its body has guards of its own"):
+        check(ir)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        (0, "instruction 0 is not input 1"), (1, "input 1 is not an input instruction"),
+        (2, "input 1 is not an input instruction"), (-1, "input 1 is not an input instruction"),
+        (True, "input 1 is not an input instruction"), (None, None),
+    ],
+)  # fmt: skip
+def test_each_input_is_an_instruction_of_its_own(place, reason):
+    ir = rewrite(record(lambda x: np.sin(x), (np.ones(3),), {}, "f"))
+    ir.inputs.append(place)
+    with pytest.raises(errors.ProgramError, match=reason) if reason else nullcontext():
+        check(ir)
+
+
 # ---- type rules, one by one ---------------------------------------------------------------------------
 
 
@@ -305,6 +354,11 @@ ACCEPTED = [
     ("concatenate", [f8(2, 0, 4), f8(2, 3, 4), f8(2, 1, 4)], (1,), f8(2, 4, 4)),
     ("concatenate", [of("c8", 2)], (0,), of("c8", 2)),
     ("literal", [], ("d", bytes(8)), f8()),
+    ("reals", [of("c8", 3)], (), of("f4", 3, 2)),
+    ("complexes", [f8(3, 2)], (), of("c16", 3)),
+    ("numpy_matmul", [f8(5, 2, 3), f8(3, 4)], (), f8(5, 2, 4)),
+    ("require", [i8(3), of("?")], (), i8(3)),
+    ("kernel", [f8(6)], ("argsort", (2, 3)), i8(2, 3)),
 ]
 REFUSED = [
     # the same with one thing changed, the type that is declared, and why not
@@ -449,6 +503,25 @@ REFUSED = [
     ("kernel", [f8(4)], ("max_pool", (1,), 0), f8(4), "a name and integers"),
     ("kernel", [f8(4)], (0, (1,)), f8(4), "a name and integers"),
     ("kernel", [f8(4)], ("max_pool", 1), f8(4), "a name and integers"),
+    ("kernel", [f8(6)], ("argsort", (2, 3)), i8(2, 2), "its result has 6 elements"),
+    (
+        "kernel",
+        [f8(LONG - 1, LONG - 1)] * 2,
+        ("cholesky_pullback", (1, LONG - 1)),
+        f8(LONG - 1, LONG - 1),
+        "it needs too much memory",
+    ),
+    ("reals", [f8(3)], (), f8(3, 2), "it does not take float64"),
+    ("complexes", [f8(3)], (), of("c16"), "it does not take float64"),
+    ("complexes", [f8(2, 3)], (), of("c16", 2), "it does not take float64"),
+    ("complexes", [i8(3, 2)], (), of("c16", 3), "it does not take int64"),
+    ("numpy_matmul", [f8(1, 1, 2, 3), f8(3, 4)], (), f8(1, 1, 2, 4), "stacks along more than one axis"),
+    ("numpy_matmul", [f8(2, 3), f8(1, 1, 3, 4)], (), f8(1, 1, 2, 4), "stacks along more than one axis"),
+    ("numpy_matmul", [f8(2, 3), of("f4", 3, 4)], (), f8(2, 4), "it does not take float64"),
+    ("require", [f8(3), of("?", 1)], (), f8(3), "it does not take"),
+    ("require", [f8(3), f8()], (), f8(3), "it does not take"),
+    ("require", [of("c32", 3), of("?")], (), of("c32", 3), "cannot be copied"),
+    ("svd_f", [f8(1 << 17, 1)], (), f8(), "its results are too large"),
 ]
 
 

@@ -11,6 +11,8 @@ from scipy import sparse
 import tape
 from tape import errors, ops, tree
 from tape.core.node import Leaf
+from tape.program.calls.arrays import Arrays, sampled
+from tape.program.calls.names import Bindings
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
 from tape.program.record.recording import record
 from tests.op_table import CASES, a_third, by_operation, one_of_each
@@ -246,6 +248,40 @@ def test_arrays_that_the_function_writes_to_are_those_of_the_call(writer, shared
             np.testing.assert_array_equal(one, other)
             if shared:
                 one[...] = other[...] = [7.0, -way]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int16, np.uint8])
+def test_one_element_of_a_large_array_that_a_function_writes_to_is_noticed_wherever_it_is(dtype):
+    work = (np.arange(2**20 + 5) % 101).astype(dtype)[: (2**20 + 40) // np.dtype(dtype).itemsize + 1]
+    arrays = Arrays(Bindings(lambda x: np.copyto(work, x), []).arrays)
+    for places in ([0], [5000], [-1], [1, 3], [2, 9], [0, 8192], [7, 8192 * 3 + 1]):
+        assert arrays.changed() is None
+        held = work[places]
+        work[places] = np.roll(held, 1) + (len(places) == 1)
+        assert arrays.changed().key == "work", places
+        work[places] = held
+
+
+@pytest.mark.parametrize(
+    ("shape", "each"), [((600, 700), 6), ((50, 40, 60), 3), ((20000, 5), 6), ((4,) * 9, 2)]
+)
+def test_a_sample_of_a_large_array_with_gaps_is_spread_over_all_axes(shape, each):
+    for axis, n in enumerate(shape):
+        rows = np.arange(n).reshape(-1, *(1,) * (len(shape) - 1 - axis))
+        found = np.unique(sampled(np.broadcast_to(rows, shape)))
+        assert len(found) in (min(n, each), min(n, each) + 1)
+        assert np.abs(np.arange(n)[:, None] - found).min(1).max() <= 0.6 * n / each
+
+
+@pytest.mark.parametrize("layout", [np.asfortranarray, lambda a: a[::2, 1:]], ids=["F", "gaps"])
+def test_a_large_array_in_any_layout_is_read_anew_when_it_has_changed(layout):
+    held = layout(np.random.default_rng(0).uniform(size=(200, 120)))
+    compiled = tape.compile(lambda x: x * held.mean())
+    for _ in range(3):
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(X), X * held.mean(), rtol=1e-14)
+        held += 1.0
+    assert compiled.programs
 
 
 def test_local_arrays_of_the_same_name_are_no_reason_to_run_as_plain_python():

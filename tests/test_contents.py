@@ -85,6 +85,63 @@ def test_a_queue_whose_items_are_read_by_whatever_way_is_compared(read):
         TASKS.put(k)
 
 
+def nested(levels):
+    """A list in lists."""
+    return [nested(levels - 1)] if levels else [1.0]
+
+
+def innermost(held, levels):
+    for _ in range(levels):
+        held = held[0]
+    return held
+
+
+# What a queue holds, what is read of it, and how that changes.
+HELD = {
+    "array": (np.ones(10**4), lambda held: held[3], lambda held: held.__iadd__(1.0)),
+    "memory": (bytearray(b"1" * 10**5), lambda held: held[3], lambda held: np.asarray(held).__iadd__(1)),
+    "view of memory": (
+        memoryview(bytearray(10**5)),
+        lambda held: 1.0 + held[3],
+        lambda held: np.asarray(held).__iadd__(1),
+    ),
+    "lists": (nested(1), lambda held: held[0][0], lambda held: held[0].__setitem__(0, 5.0)),
+    "many lists": (
+        [nested(0) for _ in range(1000)],
+        lambda held: len(held[3]),
+        lambda held: held.__setitem__(3, [1.0, 2.0]),
+    ),
+    "of the most levels": (
+        nested(3),
+        lambda held: innermost(held, 3)[0],
+        lambda held: innermost(held, 2).__setitem__(0, [5.0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HELD)
+def test_what_a_queue_holds_is_that_of_the_call(case):
+    held, read, change = HELD[case]
+    tasks = queue.Queue()
+    tasks.put(held)
+    compiled = tape.compile(lambda x: x * read(tasks.queue[0]) * tasks.qsize())
+    for _ in range(2):
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, read(held), float))
+        change(held)
+    assert compiled.programs
+
+
+def test_a_queue_that_holds_itself_is_compared():
+    tasks = queue.Queue()
+    tasks.put(tasks)
+    tasks.put(1.0)
+    compiled = tape.compile(lambda x: x * tasks.queue[1] * (tasks.qsize() - 1))
+    for k in (1.0, 2.0, 2.0, 3.0):
+        tasks.queue[1] = k
+        assert compiled(1.0) == k
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, lambda f: functools.partial(f), lambda f: [f]])
 def test_a_method_of_a_queue_as_an_argument(wrap):
     """The queue has a name, by which an attribute alone is read."""

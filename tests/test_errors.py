@@ -506,6 +506,15 @@ def test_names_of_other_libraries_lead_to_what_is_here(owner, name, here):
         getattr(owner, "no_such_" + name)
 
 
+@pytest.mark.parametrize(("bits", "write"), [(4094, repr), (4095, hex), (20000, hex)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_that_python_does_not_write_are_in_messages_all_the_same(bits, write, sign):
+    number = sign * 2**bits
+    assert errors.describe(number) == f"{write(number)[:37]}..."
+    with pytest.raises(errors.DTypeError, match=r"grad: .* is -?[0-9a-fx]+\.\.\.\. Only floats"):
+        tape.grad(lambda x: x * 2)(number)
+
+
 def test_keys_of_programs_lead_to_the_programs():
     f = tape.compile(lambda x: 2 * x)
     assert f.explain() == "<lambda> has no program yet. Call it first"
@@ -513,6 +522,8 @@ def test_keys_of_programs_lead_to_the_programs():
     (key,) = f.programs
     with pytest.raises(errors.MissingAttributeError, match=r"programs\[key\]"):
         key.explain()
+    with pytest.raises(AttributeError, match=r"^_private$"):
+        _ = key._private
     assert repr(f) == "<compiled <lambda>: 1 program>"
     assert repr(f.programs[key].explain()) == str(f.programs[key].explain())
     assert "instructions" in repr(f.programs[key].profile(1.0, repeats=1))

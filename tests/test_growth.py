@@ -81,6 +81,20 @@ def test_profile_records_at_once():
     assert len(compiled.profile(np.ones(FEW + 1), repeats=1).timings) > 0
 
 
+def test_what_runs_as_plain_python_has_no_profile():
+    kept = []
+
+    def f(x):
+        kept.append(len(kept))
+        return x * len(kept)
+
+    compiled = tape.compile(f)
+    with pytest.warns(errors.NotCompiledWarning, match="changes it in each call"):
+        assert [compiled(2.0) for _ in range(12)] == [2.0 * k for k in range(1, 13)]
+    with pytest.raises(errors.UnsupportedError, match="f has no program for these arguments"):
+        compiled.profile(2.0)
+
+
 def warned(compiled, calls):
     """The text of the one warning, which tells of more programs than there should be."""
     with pytest.warns(errors.PathLimitWarning, match="more than 16 programs") as caught:
@@ -108,10 +122,26 @@ def test_many_keyword_values_warn_with_their_name():
         [compiled(2.0, mode="a" * n) for n in range(1, 30)]
 
 
+def test_names_that_are_bound_to_many_numbers_warn(monkeypatch):
+    monkeypatch.setattr(growth, "MANY", 2)
+    scales = [0.0]
+    compiled = tape.compile(lambda x: x * scales[0])
+
+    def calls():
+        for k in range(8):
+            scales[0] = float(k)
+            assert compiled(2.0) == 2.0 * k
+
+    with pytest.warns(errors.PathLimitWarning, match="names that it reads are bound to other objects. Pass"):
+        calls()
+
+
 def test_many_paths_warn_with_the_line(monkeypatch):
     monkeypatch.setattr(growth, "AT_ONCE", 10**6)
 
     def count(x):
+        if x < 0:  # which all numbers are alike in
+            return 0
         n = 0
         while x > n:
             n += 1
@@ -119,7 +149,7 @@ def test_many_paths_warn_with_the_line(monkeypatch):
 
     compiled = tape.compile(count)
     told = warned(compiled, [(float(k),) for k in range(30)])
-    line = count.__code__.co_firstlineno + 2
+    line = count.__code__.co_firstlineno + 4
     assert f"reads numbers at {__file__}:{line}, in 16 ways" in told
 
 

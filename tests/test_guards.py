@@ -301,6 +301,43 @@ def test_arrays_that_would_be_frozen_are_refused(read):
         tape.compile(lambda x: x * np.size(read(x)))(np.ones(2))
 
 
+@pytest.mark.parametrize(
+    "ints",
+    [
+        [2**40, -(2**40), 5], [2**31 - 1, 0, 7], [3, 1, 2, 1], [-1], [[True, False], [False, False]],
+        [7] * 70, np.zeros(0, int), np.zeros((0, 2), bool),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_arrays_of_integers_that_python_reads_are_those_of_the_call(ints):
+    ints = np.array(ints)
+    f = lambda x, k: [x * sum(k.ravel().tolist()), k.tolist()]  # noqa: E731
+    compiled, programs = tape.compile(f, max_paths=100), 1
+    assert compiled(2.0, ints) == f(2.0, ints)
+    for place in np.ndindex(ints.shape):
+        other = ints.copy()
+        other[place] = not other[place] if ints.dtype == bool else other[place] - 1
+        assert compiled(2.0, other) == f(2.0, other)
+        programs += 1
+    assert compiled(2.0, ints) == f(2.0, ints)
+    assert len(compiled.programs) == programs
+
+
+def test_arrays_of_many_integers_are_read_by_operations_alone():
+    compiled = tape.compile(lambda x, k: x * len(k.tolist()))
+    assert compiled(2.0, np.zeros(1024, int)) == 2048.0
+    with pytest.raises(errors.ConversionError, match=r"for 1024 elements at most\. To index, write"):
+        compiled(2.0, np.zeros(1025, int))
+
+
+def test_arrays_and_complex_numbers_are_rounded_as_by_numpy():
+    x = np.array([0.25, 1.25, -1.75])
+    rounded, to_digits, number = tape.compile(lambda x: [round(x), round(x, 1), round(x[1] * 1j, 1)])(x)
+    np.testing.assert_array_equal(rounded, np.round(x))
+    np.testing.assert_array_equal(to_digits, np.round(x, 1))
+    assert number == np.round(1.25j, 1)
+
+
 @pytest.mark.parametrize("read", [np.unique, np.flatnonzero, lambda x: x[x > 1]])
 def test_results_whose_size_depends_on_data_are_recorded_anew(read):
     f = lambda x: x * np.size(read(x)) + np.sum(read(x))  # noqa: E731

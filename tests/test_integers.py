@@ -3,6 +3,7 @@
 import copy
 import functools
 import json
+import math
 import pickle
 import threading
 import warnings
@@ -17,6 +18,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.program.record.recorder import Recorder
 from tests.random_ints import differences, is_same
 from tests.tiers import rounds
 
@@ -129,6 +131,8 @@ NUMBERS = {
     "by the int": lambda x, i: [7 / (i * i + 1), 7 // (i * i + 1), 7 % (i * i + 1)],
     "powers": lambda x, i: [i**2, 2 ** abs(i), (-1) ** i, 2**-i, 0.9**i, (i * i + 1) ** -2, (i * i) ** 0.5],
     "NumPy's": lambda x, i: [np.sqrt(i * i), np.exp(-i * 0.1), np.float32(0.5) * i, np.cos(np.pi * i / 7)],
+    "beside floats of NumPy": lambda x, i: [np.float32(2) ** i, i / np.float32(3), i - np.float16(2)],
+    "complex powers": lambda x, i: [(-2) ** (i * 0.5), 0.0 ** abs(i)],
     "comparisons": lambda x, i: [i > 3, i == 3, i <= 2.5, 1 < i < 4, i != None, i == "3", not i],  # noqa: E711
 }
 
@@ -232,7 +236,7 @@ def test_ints_in_loops_that_are_rolled_up():
 
 
 def test_truths_of_traced_numbers_beside_ints_are_ints():
-    f = lambda x, s, i: [i * (s > 0), ((s > 0) + i) ** 40 % 7, i == (s > 0)]  # noqa: E731
+    f = lambda x, s, i: [i * (s > 0), ((s > 0) + i) ** 40 % 7, i == (s > 0), (s > 0) & i, i ^ (s > 0)]  # noqa: E731
     alike(f, [(X, s, i) for i in (3, 4, 1, 10**6) for s in (0.5, -0.5)])
 
 
@@ -298,6 +302,13 @@ def matched(n):
     return "other"
 
 
+def length_of(n):
+    try:
+        return len(range(n))
+    except BaseException:
+        return -1
+
+
 def decimal_of(n):
     try:
         return str(Decimal(n))
@@ -320,6 +331,7 @@ READERS = {
     "json": lambda x, i: json.dumps([i]),
     "pickle": lambda x, i: pickle.loads(pickle.dumps(i)),
     "copy": lambda x, i: copy.deepcopy([i])[0],
+    "shallow copy": lambda x, i: [copy.copy(i), x * copy.copy(i)],
     "type": lambda x, i: [type(i).__name__, type(i) is int],
     "dispatch": lambda x, i: dispatched(i),
     "match": lambda x, i: matched(i),
@@ -333,6 +345,15 @@ READERS = {
     ],
     "bits": lambda x, i: [i & 1, i | 4, i ^ 3, ~i, i << 2, i >> 1, 1 << i],
     "float": lambda x, i: [float(i), int(i), complex(i), round(i / 2), int(i / 2), i * 1j],
+    "complex": lambda x, i: complex(i),
+    "rounding": lambda x, i: [round(i / 2), x],
+    "rounding to digits": lambda x, i: round(i / 7, 2),
+    "rounding to zero": lambda x, i: math.trunc(-i / 2),
+    "rounding down": lambda x, i: math.floor(-i / 2),
+    "rounding up": lambda x, i: math.ceil(i / 2),
+    "high power": lambda x, i: x * (i**70 % 7),
+    "complex beside": lambda x, i: np.add(i, 1j),
+    "caught by all means": lambda x, i: x * length_of(i),
     "array": lambda x, i: [np.asarray(i), np.array([i, 2]), np.full(2, i), np.zeros(2) + i, np.arange(3) * i],
     "NumPy": lambda x, i: [np.add(i, 1), np.minimum(i, 3), np.float64(i), np.int64(2) * i, np.clip(i, 0, 3)],
     "search": lambda x, i: [k for k in range(100) if k == i],
@@ -374,18 +395,42 @@ def test_an_int_that_python_reads_is_recorded_as_before():
     ]  # plain and recorded; as data only up to range()
 
 
-def test_what_is_left_of_a_recording_is_a_number():
-    kept = []
+# What is done with numbers after their recording, where i is 4, half of it 2.0 and y an array.
+AFTERWARDS = {
+    "arithmetic": lambda i, half, y: [i * 5, i - half, 3 // i, -i, abs(-half), (+i) * 2, i**2, pow(i, 2, 3)],
+    "comparisons": lambda i, half, y: [i > 3, half == 2, bool(i), not half, i < y],
+    "reading": lambda i, half, y: [
+        int(half),
+        float(i),
+        complex(i),
+        range(i)[-1],
+        {4: "found"}[i],
+        ~i,
+        1 << i,
+    ],
+    "rounding": lambda i, half, y: [
+        round(half),
+        round(half, 1),
+        math.trunc(half),
+        math.floor(half),
+        math.ceil(half),
+    ],
+    "texts": lambda i, half, y: f"{i} {half!r} {i:03d}",
+    "copies": lambda i, half, y: [copy.copy(i) + 1, copy.deepcopy(half) + 1, pickle.loads(pickle.dumps(i))],
+    "NumPy": lambda i, half, y: [np.sqrt(i), np.add(y, i), np.add.outer(half, y), y * half, y[i], i - y],
+    "in place": lambda i, half, y: tape.numpy.asarray(y).copy().__iadd__(i),
+    "with a Var": lambda i, half, y: tape.value_and_grad(lambda y: y[i] * half + np.sum(y**i))(y),
+}
 
-    def f(x, i):
-        kept.append([i, i / 2, i + 1])
-        return x * i
 
-    alike(f, with_ints(3, 4))
-    i, half, more = kept[-2]
-    assert (i, half, more) == (4, 2.0, 5)
-    assert f"{i} {half!r}" == "4 2.0"
-    assert [i * more, np.sqrt(i), {4: "found"}[i]] == [20, 2.0, "found"]
+@pytest.mark.parametrize("f", AFTERWARDS.values(), ids=AFTERWARDS)
+def test_what_is_left_of_a_recording_is_a_number(f):
+    with Recorder() as trace:
+        i = trace.integer(4, leaf=0)
+        half = i / 2
+    nodes, y = len(trace.nodes), np.arange(5.0)
+    assert is_same(f(i, half, y), f(4, 2.0, y))
+    assert (len(trace.nodes), trace.guards) == (nodes, [])
 
 
 def test_aliases_are_written_as_by_numpy():
@@ -438,6 +483,9 @@ def test_a_program_is_called_with_ints():
 def test_profile_takes_ints():
     compiled, program = data_program()
     assert program.profile(X, 5, repeats=1).timings
+    for wrong in (2**31, 3.5):
+        with pytest.raises(errors.TapeError):
+            program.profile(X, wrong, repeats=1)
     assert compiled.profile(X, 8, repeats=1).timings
 
 

@@ -127,6 +127,24 @@ def test_loops_that_do_not_fit_their_body_are_refused(name, reverse):
 
 
 @pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"length": 2**30}, "its results are too large"),
+        ({"ends_by": "flag"}, "its first state does not say whether there is a next step"),
+        ({"ends_by": "flag", "states": 0}, "its first state does not say whether there is a next step"),
+        ({"ends_by": "count"}, "its number of steps is float64"),
+    ],
+)
+def test_loops_say_how_long_they_are_and_collect_what_fits_into_memory(changes, reason):
+    program = program_of(lambda x: tape.scan(lambda c, _: (np.sin(c), c * 2), x, None, length=5), X)
+    check(program.ir)
+    (instruction,) = [i for i in program.ir.instructions if i.op == "loop"]
+    instruction.attrs = (replace(instruction.attrs[0], **changes),)
+    with pytest.raises(errors.ProgramError, match=reason):
+        check(program.ir)
+
+
+@pytest.mark.parametrize(
     ("attrs", "changes"),
     [
         ((), {}), ((0, 0), {}), (("0",), {}), ((True,), {}), ((-64,), {}), ((1,), {}), ((32,), {}),

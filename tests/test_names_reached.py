@@ -428,6 +428,18 @@ def memory_of_an_array():
     return lambda x: x * held[0], lambda: held.__setitem__(0, 5.0)
 
 
+def contents_of_a_cell_that_is_empty():
+    held = types.CellType()
+
+    def f(x):
+        try:
+            return x * held.cell_contents
+        except ValueError:
+            return x
+
+    return f, lambda: setattr(held, "cell_contents", 5.0)
+
+
 WAYS = [
     keyword_default, function_by_keyword_default, library_instance, object_in_a_library_instance,
     order_of_a_dict, order_of_an_ordered_dict, imported_name, imported_module, folder_without_a_file,
@@ -443,6 +455,7 @@ WAYS = [
     attributes_by_computed_names, fields_of_a_dataclass, dict_of_a_dataclass,
     attribute_in_a_method_by_methodcaller, module_by_import_module, module_in_sys_modules,
     attribute_by_getattribute, attribute_by_a_partial, items_of_a_set, memory_of_an_array,
+    contents_of_a_cell_that_is_empty,
 ]  # fmt: skip
 
 

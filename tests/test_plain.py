@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 import tape
+from tape.core.op import Op
+from tape.ops.products.sparse import sampled_product, sparse_product
 from tests import mutated_files
 
 ROOM = np.zeros(4)
 EYE = np.eye(3)
 STACK = np.random.default_rng(0).normal(size=(40, 3, 3)) + 3 * EYE
 DEFINITE = STACK @ STACK.swapaxes(1, 2)
+KEPT = Op(lambda x: x[x > 1] * 2, name="kept")
+DATA, MATRIX = np.array([2.0, 3.0, 5.0, 7.0]), np.arange(8.0).reshape(4, 2) + 1
 SINGULAR, LARGE = np.ones((3, 3)), np.ones((40, 40))
 
 
@@ -78,6 +82,49 @@ ON_NUMBERS = {
     "order": (lambda x: np.sort(x)[::-1] * np.argsort(x), [(np.array([3.0, np.nan, 1.0]),)], []),
     "quantile": (
         lambda x, q: np.quantile(x, q), [(np.arange(9.0), np.array(0.3))], [(np.arange(9.0), np.array(1.5))]
+    ),
+    "values at a mask": (
+        lambda x, m, v: tape.ops.set_at(x, v, m), [(ROOM, ROOM < [1, 0, 1, 0], np.array([3.0, 4.0]))],
+        [(ROOM, ROOM < [1, 0, 0, 0], ROOM[:2]), (ROOM, ROOM < 1, ROOM[:2])]
+    ),
+    "operation whose result has any length": (
+        KEPT, [(np.arange(4.0),), (3 - np.arange(4.0),)], [(np.arange(4.0) + 1,), (-np.arange(4.0),)]
+    ),
+    "mask beside an index": (
+        lambda x, m, i: x[m, i], [(STACK[0], np.array([True, False, True]), np.array([1]))],
+        [(EYE, np.array([True, True, True]), np.array([1]))]
+    ),
+    "sparse product": (
+        lambda *args: sparse_product(*args, shape=(3, 4), turned=False), [
+            (DATA, np.array([0, 3, 1, 1]), np.array([0, 2, 2, 4]), MATRIX),
+            (DATA, np.array([0, 0, 0, 0]), np.array([0, 0, 0, 4]), MATRIX),
+            (DATA, np.array([0, 3, 1, 1]), np.array([0, 1, 1, 2]), MATRIX),
+        ],
+        [
+            (DATA, np.array([0, 4, 1, 1]), np.array([0, 2, 2, 4]), MATRIX),
+            (DATA, np.array([0, -1, 1, 1]), np.array([0, 2, 2, 4]), MATRIX),
+            (DATA, np.array([0, 3, 1, 1]), np.array([1, 2, 2, 4]), MATRIX),
+            (DATA, np.array([0, 3, 1, 1]), np.array([0, -1, 2, 4]), MATRIX),
+            (DATA, np.array([0, 3, 1, 1]), np.array([0, 2, 2, 5]), MATRIX),
+        ]
+    ),
+    "turned sparse product": (
+        lambda *args: sparse_product(*args, shape=(4, 3), turned=True), [
+            (DATA, np.array([0, 2, 1, 1]), np.array([0, 2, 2, 3, 4]), MATRIX),
+            (DATA, np.array([0, 2, 1, 1]), np.array([0, 2, 2, 3, 3]), MATRIX),
+        ],
+        [(DATA, np.array([0, 3, 1, 1]), np.array([0, 2, 2, 3, 4]), MATRIX)]
+    ),
+    "sampled product": (
+        sampled_product, [
+            (np.array([0, 3, 1, 1]), np.array([0, 2, 2, 4]), MATRIX[1:], 2 * MATRIX),
+            (np.array([0, 0, 0, 0]), np.array([0, 4, 4, 4]), MATRIX[1:], 2 * MATRIX),
+        ],
+        [
+            (np.array([0, 3, 1, 1]), np.array([0, 1, 2, 3]), MATRIX[1:], MATRIX),
+            (np.array([0, 3, 1, 1]), np.array([0, 3, 2, 4]), MATRIX[1:], MATRIX),
+            (np.array([0, 5, 1, 1]), np.array([0, 2, 2, 4]), MATRIX[1:], MATRIX),
+        ]
     ),
     "while": (collatz, [(6.0,), (7.0,), (1.0,)], []),
     "for": (prefix, [(np.arange(5.0), np.array(3))], [(np.arange(5.0), np.array(n)) for n in (0, 5)]),

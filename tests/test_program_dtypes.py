@@ -165,6 +165,8 @@ PARTS = {
     "product": lambda x: x @ x.T,
     "real and imaginary": lambda x: (x.real, x.imag.T),
     "add broadcast": lambda x: x[1:] + x[:1].T[:5],
+    "parts of a broadcast": lambda x: ((y := np.broadcast_to(x[0], (3, 5))).real, y.imag, y.imag.T),
+    "parts of a number": lambda x: ((y := np.where(x.real > 0, 2 + 3j, 2 + 3j)).real, y.imag, y.real + x),
 }
 
 

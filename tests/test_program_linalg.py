@@ -230,6 +230,36 @@ def test_matrices_without_result_raise_as_in_eager(name, at, tmp_path):
         loaded(bad)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
+@pytest.mark.parametrize("stack", [(), (2,), (3, 1)], ids=str)
+def test_small_and_empty_matrices_have_numpys_determinants_and_exponentials(dtype, stack):
+    def f(a, one):
+        inverse = np.linalg.inv(a)
+        return np.linalg.det(a), *np.linalg.slogdet(a), inverse, tape.scipy.linalg.expm(one)
+
+    a, one = np.zeros((*stack, 0, 0), dtype), np.full((*stack, 1, 1), 0.3, dtype)
+    compiled, program = compiled_for(f, a, one)
+    assert not program.explain().callbacks
+    expected = [np.linalg.det(a), *np.linalg.slogdet(a), a, np.exp(one)]
+    for found, wanted in zip(compiled(a, one), expected, strict=True):
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3)], ids=str)
+@pytest.mark.parametrize("function", [np.linalg.solve, ops.linalg.solve_triangular])
+def test_systems_without_elements_have_solutions_without_elements(function, shape):
+    a, b = np.eye(shape[0]), np.zeros(shape)
+    found = tape.compile(lambda a, b: [function(a, b), tape.grad(lambda b: np.sum(function(a, b)))(b)])(a, b)
+    assert [(x.shape, x.dtype) for x in found] == [(shape, float)] * 2
+
+
+def test_systems_of_halves_are_solved_in_wider_numbers():
+    a, b = np.array([[2, 1], [0, 4]], np.float16), np.array([3, 8], np.float16)
+    found = tape.compile(np.linalg.solve)(a, b)
+    assert (found.dtype, found.tolist()) == (np.float16, [0.5, 2.0])
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e8])
 @pytest.mark.parametrize("at", [(0, 2), (2, 0), (2, 2)])
 def test_exponentials_of_large_triangular_matrices_are_scipys(at, scale):

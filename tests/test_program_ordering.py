@@ -175,6 +175,27 @@ def test_digits(dtype, right):
         compiled(x, np.array([1, 3, 2], dtype))
 
 
+@pytest.mark.parametrize(
+    ("f", "operands", "callback"),
+    [
+        (np.digitize, ([True, False], [False, True]), "digitize"),
+        (np.digitize, ([0.0, 1.0, 2.0], [False, True]), "digitize"),
+        (np.digitize, ([True, False], [0.5, 1.5]), "digitize"),
+        (np.digitize, ([0.0, 1.0, 2.0], np.zeros(0)), None),
+        (np.digitize, (np.zeros((0, 2)), [0.0, 1.0]), None),
+        (np.searchsorted, (np.zeros(0), [0.0, 1.0, 2.0]), None),
+        (np.bincount, (np.zeros(0, int),), "bincount"),
+        (lambda x, w: np.bincount(x, w, minlength=3), (np.zeros(0, int), np.zeros(0)), "bincount"),
+        (lambda x: np.median(x, axis=0), ([[True, False], [True, False], [False, False]],), None),
+        (lambda x, m, i: x[m, i], (np.arange(9.0).reshape(3, 3), [True, False, True], [2, 0]), "getitem"),
+        (lambda x, i, m: x[i, m], (np.arange(9.0).reshape(3, 3), [2, 0], [True, False, True]), "getitem"),
+        (lambda x, m: x[m, m], (np.arange(9.0).reshape(3, 3), [True, False, True]), "getitem"),
+    ],
+)
+def test_bools_and_nothing_are_ordered_counted_and_read_as_by_numpy(f, operands, callback):
+    check(f, tuple(map(np.array, operands)), callbacks=[callback])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("right", [False, True])
 def test_digits_among_edges_with_nan(dtype, right):

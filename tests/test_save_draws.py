@@ -15,6 +15,7 @@ import pytest
 import tape
 from tape import errors, nn
 from tape.core.bit_states import KINDS, set_state, state_of
+from tape.program.files.types import number_entry, number_of
 from tape.random import Generator, default_rng
 from tape.random._files import _METHODS
 from tests import mutated_files
@@ -80,6 +81,41 @@ def test_a_generator_that_is_closed_over_goes_on_from_its_state_when_saved(path)
     twin = copy.deepcopy(loaded)
     assert_close(twin(X), loaded(X), 1e-15)
     assert_close(pickle.loads(pickle.dumps(loaded))(X), loaded(X), 1e-15)
+
+
+NUMBERS = [
+    np.float32(0.1), np.float64(-0.0), np.float16(0.5), np.int8(-3), np.uint64(2**64 - 1), np.bool_(True),
+    np.complex64(1 - 2j), 0.1, 2, True, 2**70,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+def test_numbers_of_numpy_and_of_python_come_back_as_they_were(number):
+    found = number_of(json.loads(json.dumps(number_entry(number))))
+    assert (type(found), repr(found)) == (type(number), repr(number))
+
+
+@pytest.mark.parametrize("number", [None, "1", 1j, np.str_("1"), np.datetime64("2020"), 2**4096])
+def test_what_is_no_number_of_files_is_refused(number):
+    with pytest.raises(errors.UnsupportedError, match="is no number that files can hold"):
+        number_entry(number)
+
+
+@pytest.mark.parametrize("mean", [np.float32(0.1), np.int8(3), np.float64(0.1), 0.1])
+def test_a_parameter_that_is_a_number_is_that_of_the_function(path, mean):
+    f = lambda x, rng: x * rng.normal(mean, 2.0, 3) + rng.normal(x, mean)  # noqa: E731
+    compiled = tape.compile(f)
+    compiled(X, default_rng(1))
+    loaded = through(path, only(compiled))
+    assert_close(loaded(X, default_rng(3)), f(X, default_rng(3)), 1e-15)
+
+
+def test_a_program_cannot_return_the_generator_that_its_function_closes_over():
+    rng = default_rng(3)
+    compiled = tape.compile(lambda x: (x * rng.random(), rng))
+    assert compiled(X)[1] is rng
+    with pytest.raises(errors.UnsupportedError, match="returns a generator that its function closes over"):
+        only(compiled)(X)
 
 
 def test_programs_that_draw_are_called_like_the_function_without_a_file():

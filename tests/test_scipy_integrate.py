@@ -303,6 +303,117 @@ def test_equations_that_are_refused():
         tape.grad(lambda x: integrate.newton_cotes(x)[0])(np.array([0.0, 1.0]))
 
 
+def test_jacobians_of_equations_take_the_further_arguments():
+    """Those of the solver are plain numbers; a wrong one would let no implicit step converge."""
+    jacobian = lambda t, y, k: [[0.0, 1.0], [-k, 0.0]]  # noqa: E731
+
+    def last(k, module=integrate):
+        options = {"method": "Radau", "jac": jacobian, "args": (k,), "rtol": 1e-8, "atol": 1e-8}
+        return module.solve_ivp(spring, (0.0, 1.0), [1.0, 0.0], **options).y[:, -1]
+
+    value, moved = tape.jvp(last, (2.0,), (1.0,))
+    assert_close(value, last(2.0, original), 1e-12)
+    assert_close(moved, tape.jvp(lambda k: swing(k, 1.0, 1.0), (2.0,), (1.0,))[1], 1e-6)
+
+
+def test_events_that_do_not_happen_have_no_times():
+    """Beside one that does."""
+
+    def found(k):
+        events = [lambda t, y: y[0] - 9.0, lambda t, y: y[0] - 0.1]
+        oscillate = lambda t, y: [y[1], -k * y[0]]  # noqa: E731
+        out = integrate.solve_ivp(oscillate, (0.0, 1.5), [1.0, 0.0], events=events, rtol=1e-9, atol=1e-9)
+        assert [len(t) for t in out.t_events] == [0, 1]
+        return out.t_events[1][0]
+
+    assert_close(tape.grad(found)(2.0), -np.arccos(0.1) / (2 * 2.0**1.5), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda k: integrate.solve_ivp(lambda t, y: k * y, (0, 1.0), [1j]).y[0, -1].real,
+            errors.DTypeError,
+            "y0 is complex",
+        ),
+        (
+            lambda k: integrate.odeint(lambda y, t: k * y, 1.0, [0.0, 1.0, 1.0])[-1, 0],
+            errors.OptionError,
+            "odeint: the times must be strictly",
+        ),
+        (
+            lambda k: np.sum(
+                tape.vmap(
+                    lambda k: integrate.odeint(lambda y, t: k * y, 1.0, [0.0, 1.0], full_output=True)[0]
+                )(k * np.ones(2))
+            ),
+            errors.UnsupportedError,
+            "full_output=True would be frozen",
+        ),
+    ],
+)
+def test_equations_of_which_no_derivative_is_known_are_refused(call, kind, message):
+    with pytest.raises(kind, match=message):
+        tape.grad(call)(2.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda y: integrate.cumulative_trapezoid(y[:, :0]),
+            errors.ShapeError,
+            "cumulative_trapezoid: there are no",
+        ),
+        (lambda y: integrate.cumulative_trapezoid(y, initial=1), errors.OptionError, "initial is 1"),
+        (lambda y: integrate.cumulative_trapezoid(y, initial=[0]), errors.OptionError, r"initial is \[0\]"),
+        (lambda y: integrate.simpson(y[:, :0]), errors.ShapeError, "simpson: there are no samples"),
+        (
+            lambda y: integrate.simpson(y, x=1j * np.arange(3)),
+            errors.DTypeError,
+            "^simpson: positions are complex",
+        ),
+        (lambda y: integrate.simpson(y, x=np.ones(2)), errors.ShapeError, r"shape \[2\] for samples"),
+        (lambda y: integrate.simpson(y, x=np.ones((2, 2))), errors.ShapeError, r"shape \[2, 2\] for samples"),
+        (
+            lambda y: integrate.cumulative_simpson(y, dx=np.ones(3)),
+            errors.ShapeError,
+            r"dx has .* or \[2, 1\]",
+        ),
+        (
+            lambda y: integrate.cumulative_simpson(y, initial=np.ones(2)),
+            errors.ShapeError,
+            r"initial .* or \[2, 1\]",
+        ),
+        (lambda y: integrate.romb(y, show=True), errors.OptionError, "show=True"),
+        (
+            lambda y: integrate.nquad(lambda x: x, [[0, y[0, 0]]], opts=[{}])[0],
+            errors.OptionError,
+            "opts must be one",
+        ),
+        (
+            lambda y: integrate.nquad(lambda x: x, [[0, y[0, 0]]], full_output=True)[0],
+            errors.OptionError,
+            "full_output is not",
+        ),
+    ],
+)  # fmt: skip
+def test_samples_and_options_that_do_not_fit_are_refused(call, kind, message):
+    y = np.arange(6.0).reshape(2, 3)
+    for f in (call, tape.grad(lambda y: np.sum(call(y)))):
+        with pytest.raises(kind, match=message):
+            f(y)
+
+
+@pytest.mark.parametrize("options", [{"dx": [[1.0], [2.0]]}, {"initial": [[1.0], [2.0]]}, {"initial": 3.0}])
+def test_cumulative_integrals_of_each_row_have_their_own_width_and_start(options):
+    y = np.arange(6.0).reshape(2, 3) ** 2
+    options = {name: np.array(value) for name, value in options.items()}
+    ours, theirs = (module.cumulative_simpson(y, **options) for module in (integrate, original))
+    assert_close(ours, theirs, 1e-14)
+
+
 def test_replaying_an_event_is_refused():
     trace = tape.Trace()
     k = trace.param(2.0)

@@ -87,11 +87,7 @@ def test_local_cubics(n, name):
 
 @grid(n=[3, 6, 9], k=[0, 1, 2, 3, 5], bc_type=[None, "periodic", "clamped", "natural"])
 def test_interpolating_b_splines(n, k, bc_type):
-    if (
-        (n < k + 1 and bc_type is None)
-        or (k != 3 and bc_type in ("clamped", "natural"))
-        or (k < 2 and bc_type)
-    ):
+    if (n < k + 1 and bc_type is None) or (k != 3 and bc_type in ("clamped", "natural")):
         pytest.skip("there is none")
     x, y, q = data(n, bc_type == "periodic")
     ours, theirs = (
@@ -142,6 +138,52 @@ def test_grids(shape, method):
             assert_close(interpolate.RegularGridInterpolator(*arguments)(mesh), values, 1e-12)
 
 
+@pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 2), (4, 5), (6, 0), (6, 1), (6, 2), (6, 3), (5, 4)])
+def test_periodic_b_splines_go_on_around_the_circle_as_in_scipy(n, k):
+    x, y, q = data(n, is_closed=True)
+    ours, theirs = (
+        module.make_interp_spline(x, y, k, None, "periodic", 1) for module in (interpolate, original)
+    )
+    assert ours.extrapolate == theirs.extrapolate
+    assert_close(ours.t, theirs.t, 1e-14)
+    assert_close(ours.c, theirs.c, 1e-13)
+    assert_close(ours(q + 2 * (x[-1] - x[0])), theirs(q + 2 * (x[-1] - x[0])), 1e-12)
+    nearly = y.copy()
+    nearly[:, -1] *= 1 + 2e-6
+    interpolate.make_interp_spline(x, nearly, k, None, "periodic", 1)
+    with pytest.raises(errors.OptionError, match="first and last values of a periodic spline differ"):
+        interpolate.make_interp_spline(
+            x, np.where(y == nearly, y, nearly + 9e-6 * nearly), k, None, "periodic", 1
+        )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, x, y: m.interp1d(x, y, "previous", fill_value="extrapolate")([-1.0, 0.0, 0.5, 4.0, 6.0]),
+        lambda m, x, y: m.interp1d(x, y, "next", fill_value="extrapolate")([-1.0, 0.0, 0.5, 4.0, 6.0]),
+        lambda m, x, y: m.interp1d(x[2:3], y[2:3], bounds_error=False)([[1.0, 2.0], [3.0, np.nan]]),
+        lambda m, x, y: m.PchipInterpolator(x[1:3], y[1:3])([0.5, 1.5, 3.0]),
+        lambda m, x, y: m.Akima1DInterpolator(x[1:3], y[1:3])([0.5, 1.5, 2.0]),
+        lambda m, x, y: m.PPoly(np.sin(np.arange(48.0)).reshape(3, 2, 4, 2), x, axis=1)([0.5, 2.5, 9.0]),
+        lambda m, x, y: m.PPoly(np.sin(np.arange(32.0)).reshape(4, 4, 2), x, axis=0)(0.5),
+        lambda m, x, y: m.PPoly([[1.0, 2.0, 3.0, 1.0], [0.0, 1.0, -2.0, 3.0]], x).solve(0.5),
+        lambda m, x, y: m.BSpline([0.0, 0.0, 1.0, 2.0, 2.0], [1.0, 2.0, 4.0], 1)([0.5, np.nan], 2),
+        lambda m, x, y: m.RegularGridInterpolator((x, x), np.outer(y, x + 1))(([[0.5], [1.5]], [2.5, 3.0])),
+        lambda m, x, y: m.RegularGridInterpolator((x,), y, "cubic")([[1.0], [2.5]], nu=[1]),
+        *[
+            lambda m, x, y, name=name: getattr(m, name)(x, np.zeros((5, 0, 2)))([1.0, 2.0, 2.5])
+            for name in ("CubicSpline", "Akima1DInterpolator", "PchipInterpolator", "make_interp_spline")
+        ],
+    ],
+)
+def test_rare_arguments_give_what_they_give_in_scipy(call):
+    x, y = np.arange(5.0), np.arange(5.0) ** 2 + 1
+    found, expected = (np.asarray(call(module, x, y)) for module in (interpolate, original))
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_functions_beside_classes():
     """`interpn` is a `RegularGridInterpolator`, and `PPoly` the polynomials of a spline."""
     x, y = np.array([0.0, 1.0, 2.5]), np.array([0.0, 0.5, 2.0])
@@ -187,6 +229,12 @@ def test_points_and_knots_in_batches():
     f = lambda y: interpolate.CubicSpline(x, y)(2.3)  # noqa: E731
     assert_close(tape.vmap(f)(y), [f(row) for row in y], 1e-14)
     assert_close(tape.vmap(tape.grad(f))(y), [tape.grad(f)(row) for row in y], 1e-14)
+
+
+def test_batches_of_nothing_have_no_splines():
+    y = np.arange(4.0)
+    assert tape.vmap(lambda x: interpolate.CubicSpline(x, y)(0.5))(np.zeros((0, 4))).shape == (0,)
+    assert tape.vmap(lambda x: interpolate.CubicSpline(x, x)([0.5, 1.0]))(np.zeros((0, 4))).shape == (0, 2)
 
 
 @pytest.mark.parametrize("method", some(["CubicSpline", "PchipInterpolator", "interp1d"], every=1))
@@ -243,6 +291,116 @@ def test_a_spline_in_a_loop_of_a_program():
             lambda x, y: interpolate.RegularGridInterpolator((x,), y)([[9.0]]),
             errors.OptionError,
             "out of bounds",
+        ),
+        (lambda x, y: interpolate.BSpline(x, y, -1), errors.OptionError, "the degree is -1"),
+        (lambda x, y: interpolate.BSpline(x, y[0], 1), errors.ShapeError, r"shapes \[5\] and \[\]"),
+        (lambda x, y: interpolate.BSpline(x, y[:3], 1)(1.5, -1), errors.OptionError, "derivative is -1"),
+        (
+            lambda x, y: interpolate.BSpline(x, y[:3], 1).derivative(2),
+            errors.OptionError,
+            "degree 1 .* order 2",
+        ),
+        (
+            lambda x, y: interpolate.BSpline(x, y[:3], 1).integrate(x[:2], 1),
+            errors.ShapeError,
+            r"\[2\] and \[\]",
+        ),
+        (lambda x, y: interpolate.make_interp_spline(x, y, -1), errors.OptionError, "the degree is -1"),
+        (
+            lambda x, y: interpolate.make_interp_spline(x, y, 1, None, "clamped"),
+            errors.OptionError,
+            "nothing to",
+        ),
+        (
+            lambda x, y: interpolate.make_interp_spline(x, y, 3, x, "periodic"),
+            errors.OptionError,
+            "Leave out t",
+        ),
+        (
+            lambda x, y: interpolate.make_interp_spline(x, y, 3, None, ("natural",) * 3),
+            errors.OptionError,
+            "pair",
+        ),
+        (
+            lambda x, y: interpolate.make_interp_spline(x, y, 3, None, "loose"),
+            errors.OptionError,
+            "is 'loose'",
+        ),
+        (
+            lambda x, y: interpolate.make_interp_spline(x, y, 3, None, ([(4, 0.0)], [(1, 0.0)])),
+            errors.OptionError,
+            "order 4, for degree 3",
+        ),
+        (lambda x, y: interpolate.CubicHermiteSpline(x, y, y[1:]), errors.ShapeError, r"\[5\] and \[4\]"),
+        (lambda x, y: interpolate.CubicSpline(x, y, 0, ("clamped",) * 3), errors.OptionError, "for each end"),
+        (
+            lambda x, y: interpolate.CubicSpline(x, y, 0, ("natural", "periodic")),
+            errors.OptionError,
+            "is for both",
+        ),
+        (
+            lambda x, y: interpolate.CubicSpline(x, y, 0, ("natural", 3)),
+            errors.OptionError,
+            "first or second",
+        ),
+        (
+            lambda x, y: interpolate.CubicSpline(x, y, 0, ((1, y), "natural")),
+            errors.ShapeError,
+            r"has shape \[5\]",
+        ),
+        (lambda x, y: interpolate.Akima1DInterpolator(x, y, method="flat"), errors.OptionError, "is 'flat'"),
+        (lambda x, y: interpolate.RegularGridInterpolator((x, x), y), errors.ShapeError, "2 dimensions for"),
+        (
+            lambda x, y: interpolate.RegularGridInterpolator((x[1:],), y),
+            errors.ShapeError,
+            "dimension 0, for 5",
+        ),
+        (lambda x, y: interpolate.RegularGridInterpolator((x[:, None],), y), errors.ShapeError, r"\[5, 1\]"),
+        (
+            lambda x, y: interpolate.RegularGridInterpolator((x,), y, "pchip"),
+            errors.OptionError,
+            "is 'pchip'",
+        ),
+        (
+            lambda x, y: interpolate.RegularGridInterpolator((x,), y)([[1.0]], nu=[1]),
+            errors.OptionError,
+            "no nu",
+        ),
+        (lambda x, y: interpolate.RegularGridInterpolator((x,), y)(1.0), errors.ShapeError, "1 coordinates"),
+        (
+            lambda x, y: interpolate.RegularGridInterpolator((x,), y)(x[:2]),
+            errors.ShapeError,
+            "1 coordinates",
+        ),
+        (lambda x, y: interpolate.interp1d(x, y, fill_value="beyond"), errors.OptionError, "is 'beyond'"),
+        (
+            lambda x, y: interpolate.interp1d(x, y, bounds_error=True, fill_value="extrapolate"),
+            errors.OptionError,
+            "cannot be extrapolated and raise",
+        ),
+        (
+            lambda x, y: interpolate.interp1d(x, y, fill_value=(x, 1.0)),
+            errors.ShapeError,
+            r"\[5\] and \[\], which",
+        ),
+        (lambda x, y: interpolate.PPoly(y, x), errors.ShapeError, r"of shapes \[5\] and \[5\]"),
+        (
+            lambda x, y: interpolate.PPoly(y[None, 1:, None], x, axis=2),
+            errors.ShapeError,
+            "axis is 2.* 0, ..., 1",
+        ),
+        (lambda x, y: interpolate.PPoly(y[None, 1:, None], x, axis=-1), errors.ShapeError, "axis is -1"),
+        (
+            lambda x, y: interpolate.PPoly(y[None, 1:], x).integrate(0, x),
+            errors.ShapeError,
+            r"\[\] and \[5\]",
+        ),
+        (lambda x, y: interpolate.PPoly(y[None, 1:], x)(0.5, 1.5), errors.OptionError, "is 1.5"),
+        (lambda x, y: interpolate.PPoly(y[None, 1:], x).derivative(1.5), errors.OptionError, "is 1.5"),
+        (
+            lambda x, y: interpolate.PPoly(y[None, 1:], x, "round"),
+            errors.OptionError,
+            "extrapolate is 'round'",
         ),
     ],
 )  # fmt: skip
@@ -400,3 +558,11 @@ def test_points_of_a_grid_go_one_way():
         interpolate.RegularGridInterpolator((np.array([0.0, 2.0, 1.0]),), np.ones(3))
     backwards = interpolate.RegularGridInterpolator((np.array([2.0, 1.0, 0.0]),), np.array([4.0, 1.0, 0.0]))
     np.testing.assert_array_equal(backwards(np.array([[0.5], [1.5]])), [0.5, 2.5])
+
+
+def test_a_b_spline_holds_its_knots_coefficients_and_degree():
+    t, c = np.array([0.0, 0.0, 1.0, 2.0, 2.0]), np.array([1.0, 2.0, 4.0])
+    knots, coefficients, degree = interpolate.BSpline(t, c, 1).tck
+    np.testing.assert_array_equal(knots, t)
+    np.testing.assert_array_equal(coefficients, c)
+    assert degree == 1

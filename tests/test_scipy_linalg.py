@@ -7,6 +7,7 @@ from scipy import linalg as original
 import tape
 from tape import errors
 from tape.scipy import linalg
+from tape.scipy.linalg._arrays import or_scipy
 from tests.tiers import some
 
 RNG = np.random.default_rng(0)
@@ -33,6 +34,20 @@ CALLS = {
     "solve_triangular": lambda s: s.solve_triangular(A, B, trans="T", lower=True),
     "inv": lambda s: s.inv(A),
     "inv sym": lambda s: s.inv(A, assume_a="sym"),
+    "inv sym complex": lambda s: s.inv(Z, assume_a="sym", lower=True),
+    "inv her": lambda s: s.inv(Z, assume_a="her"),
+    "inv pos": lambda s: [s.inv(np.tril(D), assume_a="pos", lower=True), s.inv(np.triu(D), assume_a="pos")],
+    "inv upper": lambda s: s.inv(A, assume_a="upper triangular", lower=True),
+    "inv lower": lambda s: s.inv(A, assume_a="lower triangular"),
+    "solve her upper": lambda s: s.solve(Z, B, assume_a="her"),
+    "solve lower": lambda s: s.solve(A, B, assume_a="lower triangular", transposed=True),
+    "lu_solve list": lambda s: s.lu_solve((D, [0, 2, 2, 4, 4]), B),
+    "polar wide": lambda s: s.polar(A[:3]),
+    "polar left of a tall one": lambda s: s.polar(Z[:, :3], side="left"),
+    "funm complex": lambda s: s.funm(Z, np.exp),
+    "funm that becomes complex": lambda s: s.funm(np.diag([1.0, -1.0]), np.sqrt),
+    "fractional_matrix_power": lambda s: [s.fractional_matrix_power(A, t) for t in (3, -2, 3.0, 0)],
+    "cosm complex": lambda s: s.cosm(Z),
     "pinv": lambda s: s.pinv(A[:, :3]),
     "pinv of lower rank": lambda s: s.pinv(np.outer(C, C), return_rank=True),
     "lstsq": lambda s: s.lstsq(A[:, :2], B)[:3],
@@ -109,7 +124,10 @@ def assert_alike(ours, theirs):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_values_shapes_and_arguments_are_those_of_scipy(name):
-    assert_alike(CALLS[name](linalg), CALLS[name](original))
+    ours, theirs = CALLS[name](linalg), CALLS[name](original)
+    if isinstance(theirs, list):
+        ours, theirs = tuple(ours), tuple(theirs)
+    assert_alike(ours, theirs)
 
 
 @pytest.mark.parametrize("name", ["solve_banded", "solveh_banded", "solve_toeplitz"])
@@ -238,11 +256,33 @@ def test_what_is_not_unique_is_refused_with_vars_alone(name):
         (lambda: linalg.companion([1.0]), errors.ShapeError, "companion"),
         (lambda: linalg.cholesky(-D), errors.SingularMatrixError, "positive definite"),
         (lambda: linalg.lu(A.astype(np.float16)), errors.DTypeError, "float16"),
+        (lambda: linalg.eigh(A, subset_by_index=(2, 1)), errors.OptionError, "within 0 and 4, the smaller"),
+        (lambda: linalg.eigh(A, subset_by_index=(0, 5)), errors.OptionError, "within 0 and 4"),
+        (lambda: linalg.eigh(A, subset_by_index=(-1, 2)), errors.OptionError, "within 0 and 4"),
+        (lambda: linalg.lu_solve((A, np.arange(5)), B[:3]), errors.ShapeError, r"\[3, 2\], and the matrix 5"),
+        (lambda: linalg.lu_solve((A, np.arange(5)), 1.0), errors.ShapeError, r"b has shape \[\]"),
+        (lambda: linalg.lu_solve((A, np.arange(4)), B), errors.ShapeError, r"piv is int64\[4\]"),
+        (lambda: linalg.lu_solve((A, C), B), errors.ShapeError, r"piv is float64\[5\]"),
+        (lambda: linalg.solve_discrete_lyapunov(A, A[:2, :2]), errors.ShapeError, r"\[5, 5\] and \[2, 2\]"),
+        (lambda: linalg.solve_discrete_lyapunov(A[None], A[None]), errors.ShapeError, "Give two"),
+        (lambda: linalg.solve_banded((1, 2), AB, 1.0), errors.ShapeError, r"b of shape \[\]"),
+        (
+            lambda: tape.grad(lambda a: np.sum(linalg.polar(a, "left")[0]))(B),
+            errors.ShapeError,
+            "on the left is",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_what_scipys_functions_raise_without_vars_is_an_error_of_ours():
+    """`inv` stands for those that call LAPACK in SciPy, of which hardly any fails to converge."""
+    inv = or_scipy(vars(linalg)["inv"])
+    with pytest.raises(errors.SingularMatrixError, match=r"^inv: .*singular.*\. Check the matrix"):
+        inv(np.zeros((2, 2)))
 
 
 def test_singular_leading_parts_have_no_derivative():

@@ -25,6 +25,9 @@ CALLS = {
     "orth rcond": lambda s: s.orth(D, rcond=0.5),
     "null_space": lambda s: s.null_space(LOW),
     "null_space wide": lambda s: s.null_space(Z[:2]),
+    "null_space stack": lambda s: s.null_space(TALL.swapaxes(1, 2)),
+    "null_space stack rcond": lambda s: s.null_space(TALL.swapaxes(1, 2), rcond=0.9),
+    "subspace_angles stack": lambda s: [s.subspace_angles(TALL, TALL[::-1]), s.subspace_angles(B, TALL)],
     "null_space empty": lambda s: s.null_space(B),
     "subspace_angles": lambda s: s.subspace_angles(B, A[:, :2]),
     "subspace_angles of lower rank": lambda s: s.subspace_angles(LOW, Z[:, :1]),
@@ -40,6 +43,7 @@ CALLS = {
     "convolution_matrix stack": lambda s: s.convolution_matrix(A[:2] + 1j, 3),
     "diagsvd": lambda s: [s.diagsvd(C, 5, 7), s.diagsvd([1, 2], 3, 2)],
     "fiedler": lambda s: [s.fiedler(C), s.fiedler([1, 4]), s.fiedler(3.0), s.fiedler(A)],
+    "fiedler empty": lambda s: [s.fiedler([]), s.fiedler(np.zeros((2, 0)))],
     "fiedler_companion": lambda s: [s.fiedler_companion(np.arange(1.0, n + 1)) for n in range(1, 8)],
     "fiedler_companion ints": lambda s: s.fiedler_companion([[2, 1, 4], [1, 5, 3]]),
     "leslie": lambda s: [s.leslie(C, C[1:]), s.leslie([1, 2], [3])],
@@ -125,6 +129,17 @@ def test_functions_of_matrices_take_functions_that_close_over_vars():
         np.testing.assert_allclose(compiled(a), tape.grad(lambda a: np.sum(by_funm(a, 0.5)))(a), rtol=1e-9)
 
 
+def test_functions_of_complex_matrices_stay_complex_and_of_real_ones_become_so():
+    small = 0.3 * Z / np.linalg.norm(Z, 2)
+    value, moved = tape.jvp(lambda a: linalg.funm(a, np.exp), (small,), (D + 0j,))
+    np.testing.assert_allclose(value, original.expm(small), rtol=1e-11)
+    np.testing.assert_allclose(moved, original.expm_frechet(small, D, compute_expm=False), rtol=1e-9)
+    signs = np.diag([4.0, -9.0])
+    value, moved = tape.jvp(lambda a: linalg.funm(a, np.sqrt), (signs,), (np.eye(2),))
+    np.testing.assert_allclose(value, np.diag([2.0, 3.0j]), atol=1e-14)
+    np.testing.assert_allclose(moved, np.diag([1 / 4, -1j / 6]), atol=1e-14)
+
+
 def test_conditions_of_exponentials_have_derivatives():
     tape.testing.check_grads(linalg.expm_cond, (A[:2, :2],), order=1)
 
@@ -186,6 +201,23 @@ DEFECTIVE = np.array([[1.0, 1.0], [0.0, 1.0]])
         (lambda: linalg.solve_circulant([1.0, 1.0], B[:2]), SINGULAR, "lstsq"),
         (lambda: linalg.solve_circulant(C, B[:3]), errors.ShapeError, "5 and 3"),
         (lambda: linalg.solve_circulant(C, B, "guess"), errors.OptionError, "singular"),
+        (lambda: linalg.expm_cond(np.zeros((0, 0))), errors.ShapeError, "an empty matrix"),
+        (
+            lambda: gradient(lambda a: linalg.funm(a, np.exp))(TALL[:, :2]),
+            errors.ShapeError,
+            r"shape \[2, 2, 2\]",
+        ),
+        (lambda: linalg.cholesky_banded(AB[:0]), errors.ShapeError, r"shape \[0, 5\] has no diagonals"),
+        (
+            lambda: linalg.solve_circulant(C.astype(np.float16), C),
+            errors.DTypeError,
+            "solve_circ.* of float16",
+        ),
+        (
+            lambda: linalg.matmul_toeplitz(C, C.astype("g")),
+            errors.DTypeError,
+            "^matmul_toeplitz: .* float128",
+        ),
     ],
 )  # fmt: skip
 def test_errors_say_what_is_wrong(call, error, message):

@@ -31,6 +31,11 @@ def test_names_are_those_of_scipy(name):
         _ = ours.no_such_name
 
 
+def test_modules_are_listed():
+    assert {name.split(".")[0] for name in MODULES} <= set(dir(tape.scipy))
+    assert dir(tape.scipy) == sorted(tape.scipy.__all__)
+
+
 @pytest.mark.parametrize(
     ("call", "counterpart"),
     [

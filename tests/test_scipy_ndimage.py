@@ -119,6 +119,40 @@ def test_the_window_of_another_sigma_in_a_program():
         assert_close(compiled(x, sigma), original.gaussian_filter1d(x, sigma), 1e-13)
 
 
+NOTHING = np.zeros((0, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options"),
+    [
+        ("correlate", (NOTHING, np.ones((2, 2))), {}),
+        ("convolve", (NOTHING, np.ones((2, 2))), {}),
+        ("correlate1d", (NOTHING, np.ones(3)), {}),
+        ("gaussian_filter", (NOTHING, 1.0), {}),
+        ("map_coordinates", (NOTHING, [[0.0, 1.0, -2.0], [1.0, 1.0, 1.0]], None, 3, "constant", 2.0), {}),
+        ("map_coordinates", (NOTHING, [[0.0, 1.0], [1.0, 1.0]], None, 1, "grid-constant", 2.0), {}),
+        ("zoom", (NOTHING, 2.0), {}),
+        ("zoom", (np.eye(3, 4), (0, 2)), {}),
+        ("zoom", (np.eye(3, 4), (1, 2)), {}),
+        ("zoom", (np.eye(3, 4), 1.0), {}),
+        ("zoom", (np.eye(3, 4), 1.0), {"prefilter": False}),
+        ("spline_filter", (NOTHING,), {}),
+        ("spline_filter1d", (NOTHING,), {}),
+        ("spline_filter1d", (np.eye(3, 4), 1), {}),
+        ("laplace", (np.eye(3, 4),), {"axes": ()}),
+        ("gaussian_laplace", (np.eye(3, 4), 1.0), {"axes": ()}),
+        ("gaussian_gradient_magnitude", (-np.eye(3, 4), 1.0), {"axes": ()}),
+    ],
+)  # fmt: skip
+def test_images_without_elements_axes_or_change(name, args, options):
+    both(name, *args, **options)
+
+
+def test_an_image_of_the_same_size_is_a_copy():
+    x = np.eye(3)
+    assert not np.shares_memory(ndimage.zoom(x, 1.0), x)
+
+
 def test_images_in_batches():
     x = np.random.default_rng(1).normal(size=(3, 4, 5))
     for f in (ndimage.laplace, lambda x: ndimage.shift(x, 0.4, mode="mirror")):
@@ -151,6 +185,23 @@ def test_images_of_ints_and_outputs_are_scipys():
         (lambda x: ndimage.map_coordinates(x, np.ones((3, 2))), errors.ShapeError, "coordinates"),
         (lambda x: ndimage.shift(x, 1.0, order=6), errors.OptionError, "order"),
         (lambda x: ndimage.affine_transform(x, np.ones((3, 2))), errors.ShapeError, "matrix"),
+        (
+            lambda x: ndimage.affine_transform(x, np.eye(2), [1, 2, 3]),
+            errors.ShapeError,
+            r"\[3\] numbers for 2",
+        ),
+        (lambda x: ndimage.zoom(x, -1.0), errors.OptionError, "zoom is -1.0. It must not be negative"),
+        (lambda x: ndimage.gaussian_filter1d(x, 1j), errors.DTypeError, "sigma is 1j"),
+        (lambda x: ndimage.gaussian_filter1d(x, [1.0, 2.0]), errors.DTypeError, r"sigma is \[1.0, 2.0\]"),
+        (lambda x: ndimage.gaussian_filter1d(x, 1.0, order=-1), errors.OptionError, "the order is -1"),
+        (lambda x: ndimage.gaussian_filter1d(x, 1.0, order=1.5), errors.OptionError, "the order is 1.5"),
+        (lambda x: ndimage.spline_filter1d(x, 6), errors.OptionError, r"spline_filter1d: the order is 6"),
+        (
+            lambda x: ndimage.spline_filter1d(x, mode="far"),
+            errors.OptionError,
+            "spline_filter1d: mode is 'far'",
+        ),
+        (lambda x: ndimage.spline_filter1d(x, output=np.float32), errors.OptionError, "must be np.float64"),
     ],
 )
 def test_errors_say_what_to_do(call, kind, message):

@@ -532,3 +532,25 @@ def test_bounds_of_an_array_are_a_pair_of_sides_as_in_scipy(bounds):
 
     expected = optimize.least_squares(residuals, start, bounds=bounds).x
     np.testing.assert_allclose(least_squares(residuals, start, bounds=bounds).x, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [
+        (lambda a: ((0.0, 0.0, 0.0), (None, a, None)), (7.5, 5.0)),
+        (lambda a: ((None, 3 * a, None), (99.0, 99.0, 99.0)), (10.5, 7.0)),
+    ],
+)
+def test_a_side_of_bounds_holds_vars_numbers_and_none(sides, expected):
+    """Elements without a bound are where the target is."""
+
+    def total(a):
+        return np.sum(minimize(lambda x: np.sum((x - 2 * a) ** 2), np.full(3, 5.0), bounds=sides(a)).x)
+
+    assert tape.value_and_grad(total)(1.5) == pytest.approx(expected, rel=1e-6)
+
+
+def test_models_written_in_c_take_one_tree():
+    x = np.array([1.0, 2.0, 3.0])
+    exponent, _ = curve_fit(np.power, x, x**2, 1.5)
+    assert exponent == pytest.approx(2)

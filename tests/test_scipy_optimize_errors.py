@@ -57,6 +57,16 @@ def test_what_is_no_scalar_is_refused_here(method):
         minimize(lambda x: (x, x), 1.0, method=method)
 
 
+def test_what_is_no_real_number_is_refused_here():
+    with refused(errors.DTypeError, "minimize: <lambda> returned complex128[]", "a real number"):
+        minimize(lambda x: 1j * x**2, 1.0)
+    for other in (1j, "word"):
+        with refused(
+            errors.DTypeError, f"least_squares: the result['b'] of <lambda> is {other!r}", "numbers"
+        ):
+            least_squares(lambda x, other=other: {"a": x, "b": other}, np.ones(1))
+
+
 @pytest.mark.parametrize(("solver", "method"), [(minimize, "Newton"), (root, "newton"), (minimize, 3)])
 def test_unknown_methods_are_refused(solver, method):
     with refused(errors.OptionError, repr(method), "Use one of"):
@@ -163,6 +173,8 @@ def test_constraints_that_are_none_are_refused():
 
 
 def test_counts_that_do_not_fit_are_refused():
+    with refused(errors.OptionError, "the number of parameters of max is unknown", "Pass p0"):
+        curve_fit(max, T, Y)
     with refused(errors.ShapeError, "3 residuals for 2 unknowns", "least_squares"):
         root(lambda x: np.concatenate([x, x[:1]]), np.ones(2))
     with refused(errors.ShapeError, "shape ()", "float64[30]"):

@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 from scipy import optimize as original
-from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, OptimizeResult
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import aslinearoperator
 
 import tape
 from tape import errors
@@ -501,6 +503,71 @@ def test_minima_of_functions_of_one_number(method, compiled):
         assert (by_a, by_high) == (pytest.approx(-0.5, rel=1e-4), pytest.approx(1 + 0.125 - 2, rel=1e-4))
 
 
+def stopping_at(*x):
+    """A method that stops there, whatever the function is."""
+    return lambda fun, x0, args=(), **options: OptimizeResult(x=np.array(x), success=True, fun=0.0)
+
+
+@pytest.mark.parametrize(
+    ("stop", "target", "slopes"),
+    [
+        (1e-10, 5e-4, (1, 0, 0)),  # at the bound, of which the minimum is just inside
+        (1 - 1e-10, 1 - 5e-4, (1, 0, 0)),
+        (2e-4, -3e-4, (0, 1, 0)),  # inside, and the minimum is at the bound
+        (1 - 2e-4, 1 + 3e-4, (0, 0, 1)),
+        (0.5, 0.5004, (1, 0, 0)),
+    ],
+)
+def test_which_bounds_are_active_is_corrected_near_to_where_the_solver_stopped(stop, target, slopes):
+    def lowest(a, low, high):
+        return minimize(lambda x: (x - a) ** 2, 0.5, bounds=(low, high), method=stopping_at(stop)).x
+
+    found = tape.grad(lowest, argnums=(0, 1, 2))(target, 0.0, 1.0)
+    assert_close(found, slopes, 1e-12)
+
+
+@pytest.mark.parametrize(("stop", "target", "slopes"), [(0.99, 1.01, (0, 0, 1)), (0.01, -0.01, (0, 1, 0))])
+def test_a_minimum_beyond_a_bound_is_looked_for_at_that_bound(stop, target, slopes):
+    """A large element makes near what is a hundredth away."""
+
+    def lowest(a, low, high):
+        sides = np.stack([-500.0, low]), np.stack([500.0, high])
+        far = lambda x: (x[0] - 100) ** 2 + (x[1] - a) ** 2  # noqa: E731
+        return minimize(far, np.ones(2), bounds=sides, method=stopping_at(100.0, stop)).x[1]
+
+    found = tape.grad(lowest, argnums=(0, 1, 2))(target, 0.0, 1.0)
+    assert_close(found, slopes, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "stop", "error", "message"),
+    [
+        (lambda x: x**2, np.nan, errors.ConvergenceError, "no minimum is where"),
+        (lambda x: x**2, 0.01, errors.ConvergenceError, "no minimum is where"),
+        (lambda x: (x**2) ** 0.75, 1e-4, errors.ConvergenceError, "no minimum is where"),
+        (lambda x: x**4, 5e-4, errors.SingularMatrixError, "second derivatives vanish"),
+        (lambda x: np.abs(x) ** 1.5, 0.0, errors.SingularMatrixError, "second derivatives vanish"),
+        (lambda x: -(x**2), 0.0, errors.ConvergenceError, "no minimum is where"),
+    ],
+)
+def test_what_newtons_method_does_not_reach_is_no_minimum(f, stop, error, message):
+    slope = tape.grad(lambda a: minimize(lambda x: f(x - a), 0.5, method=stopping_at(stop)).x)
+    for each in (slope, tape.vmap(slope)):
+        with refused(error, message):
+            each(0.0 if each is slope else np.zeros(2))
+
+
+def test_linear_least_squares_of_sparse_matrices_and_with_bounds_as_an_object():
+    matrix, b = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]]), np.array([1.0, 2.0, 0.5])
+    dense = tape.jacobian(lambda b: lsq_linear(matrix, b, (0.0, 0.9)).x)(b)
+    found = tape.jacobian(lambda b: lsq_linear(csr_array(matrix), b, Bounds([0.0, 0.0], [0.9, 0.9])).x)(b)
+    assert_close(found, dense, 1e-9)
+    by_high = tape.grad(lambda high: lsq_linear(matrix, b, Bounds([0.0, 0.0], np.stack([high, 2.0]))).x[0])(
+        0.9
+    )
+    assert by_high == pytest.approx(1, rel=1e-9)
+
+
 # ---- where there are no derivatives -------------------------------------------------------------------
 
 
@@ -592,6 +659,12 @@ def test_what_else_is_refused():
     rng = tape.random.default_rng(0)
     with refused(errors.UnsupportedError, "drew random numbers"):
         minimize(lambda x: (x - rng.normal()) ** 2, 0.0)
+    for solve in (nnls, lsq_linear):
+        with refused(errors.ShapeError, f"{solve.__name__}: A is", "must be a matrix"):
+            solve(3.0, np.ones(1))
+    operator = aslinearoperator(np.eye(2))
+    with refused(errors.UnsupportedError, "lsq_linear: with a LinearOperator there are no derivatives"):
+        tape.grad(lambda b: np.sum(lsq_linear(operator, b).x))(np.ones(2))
     with refused(errors.OptionError, "nnls", "Expected a 2D array"):
         nnls(np.ones(3), np.ones(3))
     with refused(errors.DTypeError, "lsq_linear", "complex"):

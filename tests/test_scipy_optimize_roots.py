@@ -141,6 +141,15 @@ def test_a_crude_root_is_differentiated_at_the_exact_one():
         assert tape.grad(tape.grad(f))(2.0) == pytest.approx(-(2**-1.5) / 4, rel=1e-12)
 
 
+@pytest.mark.parametrize("a", [1e10, 1e-6])
+def test_a_relative_tolerance_is_a_share_of_the_root(a):
+    """Of a large root and of a small one, which are found to a hundredth."""
+    options = {"bracket": (0.0, 3 * a**0.5), "method": "bisect", "xtol": 1e-12, "rtol": 1e-2}
+    f = lambda a: optimize.root_scalar(lambda x: x**2 - a, **options).root  # noqa: E731
+    assert 1e-2 > abs(f(a) / a**0.5 - 1) > 1e-6
+    assert tape.grad(f)(a) == pytest.approx(0.5 * a**-0.5, rel=1e-12)
+
+
 def test_the_exact_root_is_the_one_that_was_found():
     """With a coarse tolerance Newton's method must not lead to another root."""
 
@@ -196,6 +205,27 @@ def test_reports_of_several_roots():
         expected = original.fsolve(lambda x: x**2 - np.array([2.0, 3.0]), np.ones(2), full_output=True)
         assert (status, message, info["nfev"]) == (1, expected[3], expected[1]["nfev"])
         np.testing.assert_array_equal(np.array(tape.stop_gradient(x)), expected[0])
+
+
+def test_reports_of_several_roots_in_programs_and_batches_have_no_counts():
+    f = lambda a: optimize.newton(lambda x: x**2 - a, np.array([1.0, 2.0]), full_output=True)  # noqa: E731
+    batch = tape.vmap(f)(np.array([4.0, 9.0]))
+    np.testing.assert_allclose(batch.root, [[2.0, 2.0], [3.0, 3.0]], rtol=1e-12)
+    assert batch.converged.tolist() == [[True, True]] * 2
+    assert batch.zero_der.tolist() == [[False, False]] * 2
+    assert tape.compile(f)(4.0).converged.tolist() == [True, True]
+
+
+def test_a_system_that_is_not_solved_is_told_as_in_scipy():
+    with pytest.warns(RuntimeWarning, match="not making good progress"):
+        found = optimize.fsolve(lambda x: x**2 + 1, 1.0)
+    with pytest.warns(RuntimeWarning, match="not making good progress"):
+        assert found == original.fsolve(lambda x: x**2 + 1, 1.0)
+
+
+def test_names_are_all_of_scipys():
+    assert {"brentq", "minimize", "fmin", "OptimizeResult"} <= set(dir(optimize))
+    assert dir(optimize) == sorted(dir(optimize))
 
 
 # ---- what is no root, and what has no derivative ----------------------------------------------------
@@ -286,6 +316,35 @@ def test_complex_roots_are_scipys_and_are_not_differentiated():
     assert optimize.newton(lambda x: x**2 + 1, 0.5 + 1j) == original.newton(lambda x: x**2 + 1, 0.5 + 1j)
     with refused(errors.DTypeError, "complex roots", "tape.root"):
         tape.grad(lambda a: np.real(optimize.newton(lambda x: x**2 + a, 0.5 + 1j)))(1.0)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda start, a: optimize.newton(lambda x: x**2 - a, start),
+        lambda start, a: optimize.minimize(lambda x: (x - a**0.5) ** 2, start).x,
+        lambda start, a: optimize.brentq(lambda x: x**2 - a, start, 9.0),
+    ],
+)
+def test_nothing_flows_forwards_from_the_start_alone(solve):
+    value, moved = tape.jvp(lambda start: solve(start, 4.0), (1.5,), (1.0,))
+    assert value == pytest.approx(2.0)
+    assert moved == 0
+    assert tape.jvp(solve, (1.5, 4.0), (1.0, 1.0))[1] == pytest.approx(1 / 4)
+
+
+def test_methods_that_do_not_exist_are_refused():
+    with refused(errors.OptionError, "fixed_point: unknown method 'newton'", "iteration"):
+        optimize.fixed_point(np.cos, 1.0, method="newton")
+    with refused(errors.OptionError, "minimize_scalar: bounds are", "a pair"):
+        optimize.minimize_scalar(np.cos, bounds=(0.0, 1.0, 2.0))
+
+
+def test_the_least_of_several_numbers_is_no_minimum():
+    """The solver has seen one of plain numbers."""
+    several = lambda x, a: (x - a) ** 2 * (1.0 if isinstance(x, float) else np.ones(2))  # noqa: E731
+    with refused(errors.ShapeError, "minimize_scalar: the function returned shape [2]", "a number"):
+        tape.grad(lambda a: optimize.minimize_scalar(several, args=(a,)).x)(1.0)
 
 
 def test_random_functions_are_refused():

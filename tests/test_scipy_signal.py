@@ -44,6 +44,7 @@ def both(name, *args, **options):
     ours = getattr(signal, name)(*args, **options)
     for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, theirs)), strict=True):
         assert np.result_type(one) == np.result_type(other)
+        assert np.shape(one) == np.shape(other)
         assert_close(one, other, 1e-6 if np.result_type(other) in (np.float32, np.complex64) else 1e-12)
 
 
@@ -149,6 +150,74 @@ def test_short_time_transforms(options):
     both("istft", z, **{key: options[key] for key in options if key not in ("padded", "detrend", "boundary")})
 
 
+@pytest.mark.parametrize("count", [5, 6])
+@pytest.mark.parametrize(
+    "options", [{}, {"nperseg": 7}, {"nperseg": 9}, {"nperseg": 7, "nfft": 8}, {"nfft": 9}]
+)
+@pytest.mark.filterwarnings("ignore:NOLA")
+def test_a_signal_of_a_transform_whose_segments_are_shorter_or_longer_than_its_frequencies_say(
+    count, options
+):
+    z = np.random.default_rng(8).normal(size=(count, 4, 2)) @ [1, 1j]
+    both("istft", z, **options)
+    both("istft", z, input_onesided=False, nperseg=count)
+
+
+RAMP = np.arange(6.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options"),
+    [
+        ("convolve", (2 + 1j, 3 - 2j), {}),
+        ("correlate", (2 + 1j, 3 - 2j), {}),
+        ("fftconvolve", (2 + 1j, 3 - 2j), {}),
+        ("fftconvolve", (np.ones(0), np.ones(3)), {}),
+        ("fftconvolve", (np.ones((2, 0)), np.ones((3, 1))), {}),
+        ("convolve", (np.arange(5), np.arange(3) - 1, "same"), {}),
+        ("correlate", (np.arange(5), np.arange(3) - 1, "same"), {}),
+        ("convolve2d", (np.arange(6).reshape(2, 3), np.arange(4).reshape(2, 2), "same", "wrap", 3), {}),
+        ("correlate2d", (np.arange(6).reshape(2, 3), np.arange(4).reshape(2, 2), "same", "wrap", 3), {}),
+        ("correlate2d", (np.arange(6).reshape(2, 3), np.arange(4).reshape(2, 2), "full", "fill", 3), {}),
+        ("convolve2d", (np.ones((0, 3)), np.ones((2, 2))), {}),
+        ("convolve2d", (np.ones((2, 3)), np.ones((2, 0)), "valid"), {}),
+        ("convolve2d", (np.ones((0, 3), np.float32), np.ones((0, 2), np.float32), "valid"), {}),
+        ("lfilter", ([1, 2, 3], [2, 0.1], np.zeros((0, 5))), {"zi": np.zeros((0, 2))}),
+        ("lfilter", ([1, 2, 3], [2, 0.1], np.zeros((5, 0)), 0), {"zi": np.zeros((2, 0))}),
+        ("lfilter", ([1, 2, 3, 4], [2, 0.1, 0.2], RAMP.reshape(1, 2, 3), 1), {"zi": RAMP[None, :3, None]}),
+        ("lfilter", ([1, 2, 3, 4], [2, 0.1], RAMP[:1]), {"zi": RAMP[1:4]}),
+        ("lfilter", ([1, 2, 3, 4], [2, 0.1], np.zeros((2, 0))), {}),
+        ("savgol_filter", (RAMP**2, 1, 0, 0, 0.5), {}),
+        ("savgol_filter", (RAMP**2, 1, 0, 1, 0.5), {}),
+        ("welch", (RAMP**2,), {"nperseg": 4, "detrend": lambda parts: parts - parts[..., :1]}),
+    ],
+)  # fmt: skip
+def test_numbers_empty_arrays_ints_and_short_signals(name, args, options):
+    getattr(original, name)(*args, **options)  # raises nothing
+    both(name, *args, **options)
+
+
+def test_the_power_of_a_width_divides_a_fitted_polynomial_of_one_sample():
+    """Its derivative is zero; its value is that of the sample, whatever the distance of samples is."""
+    x = np.array([3.0, 1.0, 4.0])
+    np.testing.assert_array_equal(signal.savgol_filter(x, 1, 0, delta=0.5), x)
+
+
+def test_a_signal_that_is_shorter_than_its_filter_and_filters_of_no_batch():
+    """What has not come out of the initial state stays in it."""
+    state, x = np.array([1.0, 2.0, 4.0]), np.zeros(0)
+    np.testing.assert_array_equal(signal.lfilter([1.0, 2.0, 3.0, 4.0], [1.0], x, zi=state)[1], state)
+    f = lambda a, x: signal.lfilter([1.0, 0.5], a, x)  # noqa: E731
+    assert tape.vmap(f)(np.ones((0, 3)), np.ones((0, 5))).shape == (0, 5)
+    assert tape.vmap(f, in_axes=(0, None))(np.ones((0, 3)), np.ones(5)).shape == (0, 5)
+
+
+def test_gradients_of_arrays_without_elements_are_of_their_shape():
+    assert signal.convolve(np.ones(0), np.ones(3)).shape == (0,)  # in SciPy an internal error
+    nothing = tape.grad(lambda v: np.sum(signal.convolve2d(np.ones((0, 3)), v)))(np.ones((2, 2)))
+    assert nothing.tolist() == [[0, 0], [0, 0]]
+
+
 # ---- derivatives -----------------------------------------------------------------------------------
 
 
@@ -195,6 +264,10 @@ def test_ints_are_scipys_and_other_names_refuse_vars():
     assert signal.convolve([1, 2], [1, 3]).dtype.kind == "i"
     assert signal.get_window("hann", 4).shape == (4,)
     assert signal.find_peaks([0.0, 1.0, 0.0])[0].tolist() == [1]
+    for name in ("convolve", "correlate", "convolve2d", "correlate2d"):
+        trace = tape.Trace()
+        with pytest.raises(errors.DTypeError, match=rf"^{name}: of ints, int64 and int32\. Convert them"):
+            getattr(signal, name)(trace.input(np.ones((2, 2), int)), np.ones((2, 2), np.int32))
     with pytest.raises(errors.UnsupportedError, match=r"medfilt.*savgol_filter"):
         tape.grad(lambda x: np.sum(signal.medfilt(x)))(np.ones(5))
 
@@ -216,6 +289,52 @@ def test_ints_are_scipys_and_other_names_refuse_vars():
         (lambda x: signal.detrend(x, bp=9), errors.OptionError, "breakpoints"),
         (lambda x: signal.hilbert(1j * x), errors.DTypeError, "real"),
         (lambda x: signal.welch(x, nperseg=4, noverlap=4)[1], errors.OptionError, "noverlap"),
+        (
+            lambda x: signal.filtfilt([1.0], [1.0], x, padtype="wrap"),
+            errors.OptionError,
+            "filtfilt: padtype is 'wrap'",
+        ),
+        (
+            lambda x: signal.convolve2d(x[None], x[None], "same", "flat"),
+            errors.OptionError,
+            "^convolve2d: boundary is",
+        ),
+        (
+            lambda x: signal.correlate2d(x[None], x[None], "same", "flat"),
+            errors.OptionError,
+            "^correlate2d: boundary",
+        ),
+        (
+            lambda x: signal.fftconvolve(x[None], x[None], axes=[1, -1]),
+            errors.ShapeError,
+            r"\[1, -1\] name one twice",
+        ),
+        (lambda x: signal.lfilter(x[None], [1.0], x), errors.ShapeError, r"shapes \[1, 6\] and \[1\]"),
+        (lambda x: signal.lfilter([1.0], x[:0], x), errors.ShapeError, r"shapes \[1\] and \[0\]"),
+        (
+            lambda x: signal.sosfilt([[1, 2, 3, 1, 0, 0]], x, zi=np.ones((2, 2))),
+            errors.ShapeError,
+            r"must be \[1, 2\]",
+        ),
+        (lambda x: signal.savgol_filter(x, 3, 1, mode="none"), errors.OptionError, "mode is 'none'"),
+        (lambda x: signal.savgol_filter(x, 3, -1), errors.OptionError, "the degree -1 must"),
+        (lambda x: signal.detrend(x, bp=[2, 3.5]), errors.OptionError, "a breakpoint is .* must be an int"),
+        (lambda x: signal.detrend(x, type="cubic"), errors.OptionError, "type is 'cubic'"),
+        (lambda x: signal.welch(x[:0])[1], errors.ShapeError, "welch: the signal has no samples"),
+        (lambda x: signal.welch(x, window=np.ones((3, 3)))[1], errors.ShapeError, "a vector of nperseg"),
+        (
+            lambda x: signal.welch(x, window=np.ones(3), nperseg=4)[1],
+            errors.ShapeError,
+            "a vector of nperseg",
+        ),
+        (lambda x: signal.welch(x, scaling="power")[1], errors.OptionError, "scaling is 'power'"),
+        (lambda x: signal.welch(x, average="median")[1], errors.OptionError, "average is 'median'"),
+        (lambda x: signal.csd(x, x[:4])[1], errors.ShapeError, r"shapes \[6\] and \[4\]"),
+        (
+            lambda x: signal.stft(x, nperseg=4, boundary="wrap")[2],
+            errors.OptionError,
+            "boundary is 'wrap'.* odd or",
+        ),
     ],
 )
 def test_errors_say_what_to_do(call, kind, message):

@@ -255,3 +255,11 @@ def test_other_names_are_scipys():
     assert_close(found.toarray(), np.eye(6), 1e-12)
     with pytest.raises(errors.UnsupportedError, match="with_data"):
         tape.grad(lambda x: sparse.diags_array(x).sum())(np.ones(3))
+
+
+def test_right_hand_sides_without_columns_and_the_words_for_a_sparse_array():
+    solved = linalg.spsolve(sparse.with_data(PATTERN, PATTERN.data), np.zeros((6, 0), np.float32))
+    assert solved.shape == (6, 0)
+    assert solved.dtype == float
+    shown = repr(sparse.with_data(PATTERN[:4], PATTERN[:4].data))
+    assert shown == f"<SparseData 4 x 6 with {PATTERN[:4].nnz} stored elements>"

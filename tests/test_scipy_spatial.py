@@ -147,6 +147,10 @@ def test_a_function_of_two_vectors_is_a_metric():
 def test_other_metrics_are_scipys_and_refuse_vars():
     x = np.array([[1.0, 0.0], [1.0, 1.0]])
     assert_close(distance.cdist(x, x, "jaccard"), original.cdist(x, x, "jaccard"), 0)
+    assert_close(distance.pdist(x, "jaccard"), original.pdist(x, "jaccard"), 0)
+    out = np.zeros(1)
+    assert distance.pdist(x, out=out) is out
+    assert out[0] == 1
     out = np.zeros((2, 2))
     assert distance.cdist(x, x, out=out) is out
     assert spatial.cKDTree(x).n == 2
@@ -170,6 +174,11 @@ def test_other_metrics_are_scipys_and_refuse_vars():
         (lambda x: distance.squareform(x[0, :1] * np.ones(2)), errors.ShapeError, "for any m"),
         (lambda x: distance.squareform(x), errors.OptionError, "symmetric"),
         (lambda x: distance.squareform(x, "tomatrix"), errors.ShapeError, "force"),
+        (lambda x: distance.squareform(x[:1]), errors.ShapeError, r"shape \[1, 2\]. It must be square"),
+        (lambda x: distance.minkowski(x[0], x[1], p=[1, 2]), errors.ShapeError, r"p has shape \[2\]"),
+        (lambda x: distance.jensenshannon(x[0], x[1], base=-1), errors.OptionError, "base=-1"),
+        (lambda x: distance.jensenshannon(x[0], x[1], base=0.0), errors.OptionError, "base=0.0"),
+        (lambda x: distance.euclidean(1j * x[0], x[1]), errors.DTypeError, "a vector is .*complex"),
     ],
 )
 def test_errors_say_what_to_do(call, kind, message):

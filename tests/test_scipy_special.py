@@ -239,6 +239,31 @@ def test_scipys_own_functions_take_vars_through_their_ufuncs():
     assert tape.grad(lambda x: original.airy(x)[1])(0.3) == pytest.approx(0.3 * ai)
 
 
+def test_softplus_of_arrays_takes_the_keywords_of_ufuncs():
+    x, out = np.array([0.3, 1.2]), np.zeros(2)
+    assert special.softplus(x, out=out) is out
+    np.testing.assert_allclose(out, np.log1p(np.exp(x)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
+def test_derivatives_of_spherical_bessel_functions_of_several_orders(name):
+    """The first order has no function below it."""
+    n = np.array([0, 1, 3])
+    value, moved = tape.jvp(lambda z: getattr(special, name)(n, z, True), (0.7,), (1.0,))
+    of_scipy = lambda z: getattr(original, name)(n, z, True)  # noqa: E731
+    np.testing.assert_allclose(value, of_scipy(0.7), rtol=1e-12)
+    np.testing.assert_allclose(moved, (of_scipy(0.7 + 1e-5) - of_scipy(0.7 - 1e-5)) / 2e-5, rtol=1e-6)
+
+
+def test_legendre_functions_of_complex_numbers_have_two_derivatives():
+    f = lambda x: special.assoc_legendre_p(3, 1, x * (1 + 1j))[0].real  # noqa: E731
+    slope = tape.grad(f)
+    bend = tape.grad(slope)
+    assert bend(0.3) == pytest.approx((slope(0.3 + 1e-5) - slope(0.3 - 1e-5)) / 2e-5, rel=1e-7)
+    with pytest.raises(errors.UnsupportedError, match="complex numbers has no derivative of order 3"):
+        tape.grad(bend)(0.3)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -270,6 +295,15 @@ def test_scipys_own_functions_take_vars_through_their_ufuncs():
         (lambda v: special.factorial(v, extend="most"), errors.OptionError, "extend"),
         (lambda v: special.jvp(1, v, -1), errors.OptionError, "order of the derivative"),
         (lambda v: special.eval_hermite(1.5, v), errors.OptionError, "whole"),
+        (lambda v: special.jvp(1, v, 1.5), errors.OptionError, "jvp: the order of the derivative is 1.5"),
+        (lambda v: special.legendre_p(1, v, diff_n=1.5), errors.OptionError, "legendre_p: diff_n=1.5"),
+        (
+            lambda v: special.sph_harm_y(1, 0, 1j * v, 0.3),
+            errors.DTypeError,
+            "sph_harm_y: an angle is complex",
+        ),
+        (lambda v: special.sph_harm_y_all(1, 0, 0.3, 1j * v), errors.DTypeError, "sph_harm_y_all: an angle"),
+        (lambda v: special.softplus(v, out=np.zeros(())), errors.OptionError, "softplus: .* without out="),
     ],
 )
 def test_what_has_no_rule_is_refused_at_the_call(call, error, message):

@@ -69,6 +69,22 @@ class Slotted:
         return f"Slotted({self.number!r})"
 
 
+class Optional:
+    """A value that may have no ``b``, and equals all others."""
+
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self, **given):
+        for name, value in given.items():
+            setattr(self, name, value)
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
 def subclass_of(base):
     """A class of values that have the data of a base, and an attribute."""
 
@@ -135,6 +151,7 @@ FAMILIES = [
     [tagged("f8", 1), tagged("f8", 2), np.dtype("f8")],
     [Version(1, "a"), Version(1, "b"), Version(1.0, "a")],
     [Slotted(0.0), Slotted(-0.0), Slotted(0)],
+    [Optional(a=1), Optional(a=1, b=None), Optional(a=1, c=3), Optional(a=1, b=2, c=3), Optional(b=1)],
     [PLAIN.method, Plain().method],
     [Plain(), Plain()],
     [datetime.time(1), datetime.time(1, fold=1)],
@@ -161,6 +178,7 @@ TWINS = [
     lambda: Name("a"),
     lambda: Version(float("nan"), ["a", {"b": -0.0}]),
     lambda: Slotted(("a", 1.5)),
+    lambda: Optional(a=1, c=("x", 2.0)),
     lambda: labelled("a", 1),
     lambda: PLAIN.method,
     lambda: {}.get.__self__.__class__.get,
@@ -545,6 +563,11 @@ def test_what_is_made_for_trees_of_other_branches(wrap):
     for other in (wrap([1.0, "b", 2.0]), [1.0, "a", 2.0], 1.0):
         assert take((other, 3.0), args[1]) is None
     assert take(args[0], {"b": wrap([4.0, 6, 6.0])}) is None
+    (place,) = [k for k, value in form.fixed.items() if value == 5]
+    with_int = taker(form.with_ints(frozenset({place})))
+    assert with_int(args[0], {"b": wrap([4.0, 7, 6.0])}) == (1.0, 2.0, 3.0, 4.0, 7, 6.0)
+    for other in (2**31, 7.0, True):
+        assert with_int(args[0], {"b": wrap([4.0, other, 6.0])}) is None
 
 
 def formed(arguments):

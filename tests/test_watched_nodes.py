@@ -33,3 +33,9 @@ def test_values_of_a_program_with_guards():
     assert any(np.array_equal(value, np.full(3, 2.0)) for value in found.values())
     with pytest.raises(errors.UnsupportedError):
         intermediates(program, (-np.ones(3),))
+
+
+def test_a_program_that_stops_at_its_numbers_has_no_values():
+    program = program_of(lambda x, i: tape.ops.take(x, i) * 2.0, np.ones(3), np.array([0, 2]))
+    with pytest.raises(errors.UnsupportedError, match="the machine stops at take: an index is out of range"):
+        intermediates(program, (np.ones(3), np.array([0, 3])))

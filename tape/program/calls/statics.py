@@ -268,10 +268,6 @@ class Form:
         """Return the form of the same arguments in which these leaves are data, and all other ints static."""
         return Form(self.structure, {k: value for k, value in self.fixed.items() if k not in ints}, ints)
 
-    def covers(self, other: Form) -> bool:
-        """Return whether all arguments of another form are of this one, too."""
-        return bool(self.ints) and self == other.with_ints(self.ints)
-
 
 def _branch(structure: Any) -> Hashable:
     """Return a key of a structure; a dict is known by its keys in their order."""

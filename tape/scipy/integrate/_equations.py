@@ -353,8 +353,6 @@ def _check(success: bool, message: str, y0: Array, method: Any, what: str) -> No
         raise errors.UnsupportedError(
             f"{what}: there are no derivatives with the solver {method!r}. Take one of {', '.join(_OF_SCIPY)}"
         )
-    if y0.ndim != 1:
-        raise errors.ShapeError(f"{what}: y0 has shape {list(y0.shape)}. It must be a vector")
     if y0.dtype.kind == "c":
         raise errors.DTypeError(f"{what}: y0 is complex. Take tape.odeint, or real and imaginary parts")
 

@@ -266,11 +266,6 @@ def make_interp_spline(
     require(ops.all(ops.diff(x) > 0), f"{what}: x must be strictly increasing. Sort the points first")
     is_periodic = isinstance(bc_type, str) and bc_type == "periodic"
     starts, ends = ([], []) if is_periodic else _conditions(bc_type, y)
-    if k < 2 and t is None and not is_periodic:
-        if starts or ends:
-            raise errors.OptionError(f"{what}: there is nothing to choose at the ends for degree {k}")
-        knots = [x[:1], x, x[-1:]] if k else [x, x[-1:]]
-        return BSpline.construct_fast(ops.concatenate(knots), y, k, axis=axis)
     if is_periodic:
         if t is not None:
             raise errors.OptionError(
@@ -279,6 +274,12 @@ def make_interp_spline(
         with quiet():
             is_closed = ops.abs(y[0] - y[-1]) <= 1e-15 + 1e-5 * ops.abs(y[-1])
         require(ops.all(is_closed), f"{what}: the first and last values of a periodic spline differ")
+    if k < 2 and t is None:
+        if starts or ends:
+            raise errors.OptionError(f"{what}: there is nothing to choose at the ends for degree {k}")
+        knots = [x[:1], x, x[-1:]] if k else [x, x[-1:]]
+        return BSpline.construct_fast(ops.concatenate(knots), y, k, axis=axis)
+    if is_periodic:
         return _periodic(x, y, _periodic_knots(x, k), k, axis)
     if t is None:
         if x.size < k + 1 and not (starts or ends):
@@ -366,8 +367,6 @@ def _periodic_knots(x: Array, k: int) -> Array:
     if k % 2 == 0:
         half = ops.diff(x)[:-1] / 2
         x = ops.concatenate([x[:1], x[1:-1] - half, x[-1:]])
-    if not k:
-        return x
     widths = ops.diff(x)
     around = np.arange(k) % (x.size - 1)
     before = x[0] - ops.flip(ops.cumsum(ops.getitem(ops.flip(widths), around)))

@@ -52,15 +52,15 @@ class PPoly:
 
     def __init__(self, c: Any, x: Any, extrapolate: bool | str | None = None, axis: int = 0) -> None:
         c, x = double(c), real_double(x, "PPoly: the breakpoints")
+        if c.ndim > 1 and not 0 <= axis < c.ndim - 1:
+            raise errors.ShapeError(f"PPoly: axis is {axis}. It must be in 0, ..., {c.ndim - 2}")
+        if axis and c.ndim > 1:
+            c = ops.moveaxis(c, (axis, axis + 1), (0, 1))
         if c.ndim < 2 or x.ndim != 1 or not c.shape[0] or c.shape[1] != x.size - 1 or x.size < 2:
             raise errors.ShapeError(
                 f"PPoly: coefficients and breakpoints of shapes {list(c.shape)} and {list(x.shape)}. They "
                 "must be (k + 1, n, ...) and (n + 1,), of one interval at least"
             )
-        if not 0 <= axis < c.ndim - 1:
-            raise errors.ShapeError(f"PPoly: axis is {axis}. It must be in 0, ..., {c.ndim - 2}")
-        if axis:
-            c = ops.moveaxis(c, (axis, axis + 1), (0, 1))
         require(ops.all(ops.diff(x) >= 0), "PPoly: the breakpoints must be increasing")
         self._set(c, x, extrapolate, axis)
 

@@ -93,8 +93,8 @@ def _assumed(a: Any, kind: str, lower: bool) -> Any:
     """Return the matrix that is read if that structure is assumed."""
     if kind == "hermitian":
         return mirrored(a, lower)
-    if kind in ("symmetric", "positive definite"):
-        return read_triangle(a, lower) if kind == "symmetric" else mirrored(a, lower)
+    if kind == "symmetric":
+        return read_triangle(a, lower)
     if kind == "diagonal":
         return np.where(np.eye(a.shape[-1], dtype=bool), a, 0)
     if kind == "tridiagonal":

@@ -163,7 +163,10 @@ def gaussian_laplace(
     >>> tape.scipy.ndimage.gaussian_laplace(np.arange(9.0) ** 2, 1.0)[4].round(2).item()
     2.0
     """
-    return _sum_of(_second_orders(input, axes, "gaussian_laplace"), input, sigma, mode, cval, axes, kwargs)
+    orders = _second_orders(input, axes, "gaussian_laplace")
+    if not orders:
+        return image(input, "gaussian_laplace")
+    return _sum_of(orders, input, sigma, mode, cval, axes, kwargs)
 
 
 def _second_orders(input: Any, axes: Any, what: str, order: int = 2) -> list[list[int]]:
@@ -199,6 +202,8 @@ def gaussian_gradient_magnitude(
     3.0
     """
     orders = _second_orders(input, axes, "gaussian_gradient_magnitude", 1)
+    if not orders:
+        return image(input, "gaussian_gradient_magnitude")
     squares = _sum_of(orders, input, sigma, mode, cval, axes, kwargs, is_squared=True)
     is_zero = squares == 0
     return ops.where(is_zero, 0.0, ops.sqrt(ops.where(is_zero, 1.0, squares)))

@@ -178,7 +178,7 @@ def map_coordinates(
 def _at(x: Array, coordinates: list[Array], order: int, mode: str, cval: Any, prefilter: bool) -> Array:
     """Return the image at coordinates of all axes, of one shape."""
     filtered, padded = _prepared(x, order, mode, cval, prefilter)
-    if mode == "grid-constant" and not padded and not filtered.size:
+    if mode in ("constant", "grid-constant") and not padded and not filtered.size:
         return ops.zeros_like(coordinates[0]) + cval
     axes = [_Axis(c, size, padded, order, mode) for c, size in zip(coordinates, filtered.shape, strict=True)]
     total: Any = None

@@ -61,7 +61,7 @@ class MultivariateNormal(Multivariate):
 
     def entropy(self, mean: Array = None, cov: Array = 1) -> Array:
         """Return the differential entropy in nats."""
-        x, _, cov = _vectors(self.name, 0 if mean is None else mean, mean, cov)
+        _, x, cov = _vectors(self.name, 0, mean, cov)
         _, log_det, _ = _distances(0.0 * x, cov, False)
         return cov.shape[0] * (_LOG_2_PI + 1) / 2 + log_det / 2
 
@@ -98,7 +98,7 @@ class MultivariateT(Multivariate):
         df = _checked_df(self.name, df, 0)
         if not isinstance(df, Handle) and np.ndim(df) == 0 and df == np.inf:
             return MultivariateNormal(self.name).entropy(loc, shape)
-        x, _, shape = _vectors(self.name, 0 if loc is None else loc, loc, shape)
+        _, x, shape = _vectors(self.name, 0, loc, shape)
         _, log_det, size = _distances(0.0 * x, shape, False)
         half, total = df / 2, (df + size) / 2
         gammas = special.gammaln(half) - special.gammaln(total) + size / 2 * np.log(df * math.pi)
