@@ -102,7 +102,7 @@ EXACT = {
     "the lower triangle mirrored": lambda x: mirrored(x[:4].reshape(2, 2) ** 2),
     "the upper triangle mirrored": lambda x: mirrored(x[:4].reshape(2, 2) ** 2, lower=False),
     "put along an axis": lambda x: _put(x.reshape(2, 4), np.array([[1], [0]]), x[:2, None] ** 2),
-    "put into constants": lambda x: _put(np.ones((2, 4)) * np.ones_like(x[0]), np.array([[1], [0]]), x[:2, None] ** 2),
+    "put into constants": lambda x: _put(np.ones_like(x)[None], np.array([[1, 0]]), x[None, 2:4] ** 2),
     "constants put": lambda x: _put(x.reshape(2, 4) * 2, np.array([[1], [0]]), 3.0),
     "written in place": lambda x: np.concatenate([_added(x, EDGES[:8, 0]), _added(x, np.arange(8))]),
     "written at positions": lambda x: _written(x, [5, 0, 3], x[:3] * x[1:4]),
