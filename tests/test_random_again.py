@@ -122,6 +122,7 @@ RNG = default_rng(0)
         (lambda: tape.compile(lambda: (RNG.random(), RNG.spawn(1)))(), "spawn"),
         (lambda: tape.compile(lambda: (RNG.random(), RNG.bit_generator))(), "bit_generator"),
         (lambda: tape.compile(lambda: RNG.bytes(3))(), "bytes"),
+        (lambda: tape.compile(lambda: RNG.permuted(np.ones(3), out=np.ones(3)))(), "permuted with out="),
         (lambda: tape.vmap(tape.custom_vjp(lambda x: x * RNG.random()))(X), "tape.vmap"),
         (lambda: tape.compile(lambda x: OWN(x))(X), "passes|calls back"),
         (lambda: tape.compile(lambda x: tape.custom_vjp(lambda x: x * RNG.random())(x))(X), "pass them"),
