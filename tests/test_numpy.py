@@ -263,6 +263,9 @@ def test_options_of_array_are_those_of_numpy(trace, x, v):
     assert tnp.array([np.array([]), v[:0]]).shape == (2, 0)
     with pytest.raises(errors.OptionError, match="copy=False"):
         tnp.array([x, 1], copy=False)
+    for options in ({"dtype": np.float32}, {"order": "F"}):
+        with pytest.raises(errors.OptionError, match="which copy=False forbids"):
+            tnp.array(tnp.ones((2, 2)) * x, copy=False, **options)
     with pytest.raises(errors.OptionError, match="cpu"):
         tnp.asarray(v, device="gpu")
     with pytest.raises(errors.DTypeError):
