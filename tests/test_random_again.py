@@ -142,6 +142,29 @@ def test_refusals(call, words):
 OWN = tape.Op(lambda x: x * RNG.random(), name="own", vjp=[lambda g, out, x: g])
 
 
+def test_draws_of_each_example_that_a_loop_would_repeat_are_refused():
+    def loop(draw):
+        return tape.compile(
+            tape.vmap(lambda x: tape.scan(lambda c, _: (c + x, draw(c, x)), 1.0, length=2)[1])
+        )
+
+    with pytest.raises(UnsupportedError, match="would draw the same numbers for all"):
+        loop(lambda c, x: default_rng(0).poisson(c))(X)
+    with pytest.raises(UnsupportedError, match="a batch of values where a single draw is repeated"):
+        loop(lambda c, x: default_rng(0).poisson(x + 1.0))(X)
+
+
+def test_whole_numbers_of_examples_do_not_move_in_programs_too():
+    def f(x):
+        block = tape.checkpoint(lambda x: x * default_rng(0).poisson(tape.stop_gradient(x)))
+        return np.sum(tape.vmap(block)(x))
+
+    x = np.array([3.0, 4.0, 50.0])
+    expected = np.random.default_rng(0).poisson(x)
+    for slope in (tape.grad(f), tape.compile(tape.grad(f))):
+        assert np.array_equal(slope(x), expected)
+
+
 def test_a_number_that_python_would_freeze_is_refused():
     with pytest.raises(ConversionError):
         tape.compile(lambda x: x * float(RNG.random()))(1.0)

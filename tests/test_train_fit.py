@@ -2,6 +2,7 @@
 
 import csv
 import json
+import operator
 import os
 import signal
 import threading
@@ -24,6 +25,7 @@ from tape.train import (
     evaluate,
     fit,
 )
+from tape.train._captured import forgotten
 from tests.oracles import pytorch
 
 
@@ -401,6 +403,12 @@ def test_a_log_goes_on_where_a_training_was_killed(tmp_path):
     run.step = 0
     JSONLinesLog(path).on_start(run)
     assert path.read_text() == ""
+
+
+def test_steps_that_are_no_functions_are_taken_as_they_are():
+    step = operator.methodcaller("__add__", 1)
+    assert forgotten(step, []) == []
+    assert forgotten(max, []) == []
 
 
 def test_a_log_that_cannot_be_written_is_an_error(tmp_path):
