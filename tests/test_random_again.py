@@ -152,6 +152,12 @@ def test_draws_of_each_example_that_a_loop_would_repeat_are_refused():
         loop(lambda c, x: default_rng(0).poisson(c))(X)
     with pytest.raises(UnsupportedError, match="a batch of values where a single draw is repeated"):
         loop(lambda c, x: default_rng(0).poisson(x + 1.0))(X)
+    for draw in (lambda c, x: default_rng(0).normal(), lambda c, x: x + default_rng(0).random(2)):
+        with pytest.raises(UnsupportedError, match=r"a generator was made in code .* Make it outside"):
+            loop(draw)(X)
+    rng = default_rng(0)
+    found = loop(lambda c, x: rng.normal())(X)
+    assert np.array_equal(found, np.random.default_rng(0).normal(size=(2, 3)).T)
 
 
 def test_whole_numbers_of_examples_do_not_move_in_programs_too():
