@@ -87,10 +87,10 @@ def test_a_bracket_that_has_turned_is_divided_further():
     """Its lower end is the right one first, then the left one."""
 
     def at(t):
-        return Point(t, max(-t, t - 1.2), np.zeros(1), -1.0 if t < 0.6 else 1.0)
+        return Point(t, max(-t, 2 * t - 2.4), np.zeros(1), -1.0 if t < 0.8 else 2.0)
 
     found, evaluations = strong_wolfe(at, at(0.0), 1.0, 1.0, 1e-9, 100)
-    assert found.t == pytest.approx(0.6, abs=1e-8)
+    assert found.t == pytest.approx(0.8, abs=1e-8)
     assert evaluations < 60
 
 
