@@ -1,6 +1,7 @@
 """Batches: sweeping and computing many at once equals doing it one by one."""
 
 from itertools import product
+from string import ascii_letters
 
 import numpy as np
 import pytest
@@ -115,6 +116,28 @@ def test_operators_between_batches_arrays_and_numbers(shapes):
             assert_close(lanes.values(f(a, b)), expected, 1e-15)
             assert_close(lanes.values(f(a, y[0])), np.stack([f(v, y[0]) for v in x]), 1e-15)
             assert_close(lanes.values(f(x[0], b)), np.stack([f(x[0], v) for v in y]), 1e-15)
+
+
+def _of_all_letters(x):
+    return ops.einsum(f"{ascii_letters[:26]},{ascii_letters[26:]}->", x, np.full((1,) * 26, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (_of_all_letters, (1,) * 26),  # there is no letter left for the batch
+        (lambda p: np.polyval(p, np.array([0.5, 1.0, -2.0])), (2, 3)),
+        (lambda p: np.polyval(p, np.array([0.5, 1.0, -2.0])), (0,)),
+        (lambda x: np.polyval(np.arange(6.0).reshape(2, 3), x), (3,)),
+        (lambda p: np.polyval(p, np.float64(0.5)), (4,)),
+        (lambda p: np.polyval(p[:2], p), (4,)),
+    ],
+)
+def test_operations_that_know_no_batches_of_such_operands_are_run_for_each(f, shape):
+    xs = np.random.default_rng(0).normal(size=(SIZE, *shape))
+    assert_close(tape.vmap(f)(xs), np.stack([f(x) for x in xs]), 1e-14)
+    slope = tape.grad(lambda x: np.sum(np.sin(f(x)))) if xs.size else lambda x: x
+    assert_close(tape.vmap(slope)(xs), np.stack([slope(x) for x in xs]), 1e-14)
 
 
 def test_a_batch_looks_like_one_of_its_values():

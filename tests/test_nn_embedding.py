@@ -135,6 +135,12 @@ TABLE = np.ones((4, 2))
         (lambda: nn.embedding_bag([0], TABLE, offsets=[1]), errors.OutOfBoundsError, "start with 0"),
         (lambda: nn.embedding_bag([0], TABLE, offsets=[0, 2]), errors.OutOfBoundsError, "for 1 rows"),
         (lambda: nn.embedding_bag([0], TABLE, offsets=[0.0]), errors.DTypeError, "must hold ints"),
+        (
+            lambda: nn.embedding_bag([0], TABLE, offsets=np.zeros(0, int)),
+            errors.ShapeError,
+            r"\[0\].*\(bags,\)",
+        ),
+        (lambda: nn.embedding_bag([0], TABLE, offsets=[[0]]), errors.ShapeError, r"\[1, 1\].*\(bags,\)"),
         (lambda: nn.embedding_bag([0], TABLE, "max", offsets=[0]), errors.OptionError, "no offsets"),
         (lambda: nn.embedding_bag([[0]], TABLE, "median"), errors.OptionError, "median"),
         (lambda: nn.embedding_bag([[0]], TABLE, "max", [[1.0]]), errors.OptionError, "per_sample_weights"),

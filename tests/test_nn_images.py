@@ -219,6 +219,14 @@ def test_a_program_of_sequences_takes_other_labels_and_lengths():
         compiled(logits, np.full((3, 2), 9), lengths, sizes)
 
 
+def test_reflection_between_one_pixel_and_itself_stays_there():
+    points = np.array([[[[0.3, -5.0], [-1.0, 0.2], [2.5, 7.0]]]])
+    for image in (np.array([[[[2.0, 3.0]]]]), np.array([[[[2.0], [3.0]]]])):
+        grid = points if image.shape[3] == 2 else points[..., ::-1]
+        found = nn.grid_sample(image, grid, padding_mode="reflection", align_corners=True)
+        np.testing.assert_allclose(found, [[[[2.65, 2.0, 2.25]]]], rtol=1e-12)
+
+
 # ---- refusals ------------------------------------------------------------------------------------------
 
 X, IMAGE = np.ones((2, 3)), np.ones((1, 1, 2, 2))
@@ -239,17 +247,24 @@ REFUSED = [
     (lambda: nn.interpolate(IMAGE, 2, 2.0), errors.OptionError, "One of them"),
     (lambda: nn.interpolate(IMAGE, scale_factor=0.2), errors.OptionError, "leaves nothing"),
     (lambda: nn.interpolate(IMAGE, scale_factor=-1.0), errors.OptionError, "must be positive"),
+    (lambda: nn.interpolate(IMAGE, scale_factor=(2, "a")), errors.OptionError, "must be positive, one or"),
+    (lambda: nn.interpolate(IMAGE, scale_factor=(2.0,)), errors.OptionError, "one for each axis"),
+    (lambda: nn.interpolate(IMAGE, scale_factor=np.inf), errors.OptionError, "must be positive"),
+    (lambda: nn.interpolate(IMAGE[:, :, :0], 3), errors.ShapeError, r"nothing in \[0, 2\]"),
     (lambda: nn.interpolate(IMAGE, 3, align_corners=True), errors.OptionError, "no align_corners"),
     (lambda: nn.affine_grid(np.ones((1, 2, 3)), (2, 1, 3, 3)), errors.ShapeError, "theta"),
     (lambda: nn.grid_sample(IMAGE, np.ones((1, 2, 2, 3))), errors.ShapeError, "grid"),
     (lambda: nn.grid_sample(IMAGE, np.ones((1, 2, 2, 2)), "linear"), errors.OptionError, "mode='linear'"),
     (lambda: nn.grid_sample(IMAGE, np.ones((1, 2, 2, 2)), padding_mode="wrap"), errors.OptionError, "wrap"),
+    (lambda: nn.grid_sample(IMAGE[..., :0], np.ones((1, 2, 2, 2))), errors.ShapeError, r"in \[2, 0\]"),
     (lambda: nn.lp_pool1d(X, 0, 2), errors.OptionError, "must be positive"),
     (lambda: nn.ctc_loss(LOGS, ONES, [4, 5], [1, 1]), errors.OutOfBoundsError, "input_lengths"),
     (lambda: nn.ctc_loss(LOGS, ONES, [4, 4], [1, 2]), errors.OutOfBoundsError, "target_lengths"),
     (lambda: nn.ctc_loss(LOGS, np.zeros((2, 1), int), [4, 4], [1, 1]), errors.OutOfBoundsError, "the blank"),
     (lambda: nn.ctc_loss(LOGS, np.ones((2, 1)), [4, 4], [1, 1]), errors.DTypeError, "ints"),
     (lambda: nn.ctc_loss(LOGS, np.ones(3, int), [4, 4], [1, 1]), errors.ShapeError, "sum to 2"),
+    (lambda: tape.compile(nn.ctc_loss)(LOGS, np.ones(2, int), [4, 4], np.array([1, 1])),
+     errors.UnsupportedError, r"target_lengths is a Var.*\(N, S\)"),
     (lambda: nn.ctc_loss(LOGS, ONES, [4, 4], [1, 1], blank=3), errors.OptionError, "blank=3"),
     (lambda: nn.ctc_loss(LOGS, np.ones((3, 1), int), [4, 4], [1, 1]), errors.ShapeError, r"\(2, S\)"),
 ]  # fmt: skip

@@ -95,6 +95,22 @@ def test_layers_start_from_the_distributions_of_torch(name):
             assert stats.ks_2samp(array.ravel(), other.ravel()).pvalue > 1e-3, key
 
 
+def test_constants_draw_nothing():
+    for make, number in ((initializers.zeros, 0), (initializers.ones, 1)):
+        for dtype in (np.float32, np.float64):
+            found = make(None, (2, 3), dtype)
+            np.testing.assert_array_equal(found, np.full((2, 3), number, dtype), strict=True)
+        assert make(None, 2).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "name", ["xavier_uniform", "xavier_normal", "lecun_normal", "lecun_uniform", "orthogonal"]
+)
+def test_shapes_without_two_axes_are_refused_by_name(name):
+    with pytest.raises(errors.ShapeError, match=f"^{name}:"):
+        getattr(initializers, name)(np.random.default_rng(0), (3,))
+
+
 @pytest.mark.parametrize(
     ("draw", "error"),
     [

@@ -366,6 +366,30 @@ def test_a_cache_that_is_full_is_an_error(is_compiled):
         run(x, cache)
 
 
+def test_a_cache_takes_neither_keys_nor_masks_nor_another_batch():
+    layer = nn.MultiHeadAttention(4, 2, rng=np.random.default_rng(0))
+    x, cache = np.ones((3, 1, 4), np.float32), layer.init_cache(2, batch=3)
+    for options in ({"key": x}, {"value": x}, {"attn_mask": np.ones((1, 1), bool)}):
+        with pytest.raises(errors.OptionError, match="with a cache there is no key, value or mask"):
+            layer(x, **options, cache=cache)
+    with pytest.raises(
+        errors.ShapeError, match=r"\[2, 1, 4\].*\[3, 2, 2, 2\].*init_cache\(capacity, batch=\(2,\)\)"
+    ):
+        layer(x[:2], cache=cache)
+
+
+def test_nothing_leaves_a_cache_as_it_was():
+    layer = nn.MultiHeadAttention(4, 2, rng=np.random.default_rng(0))
+    x = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+    _, cache = layer(x[:2], cache=layer.init_cache(3))
+    nothing, after = layer(x[:0], cache=cache)
+    assert nothing.shape == (0, 4)
+    assert after.length == 2
+    for one, other in zip(tape.tree.leaves(after), tape.tree.leaves(cache), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert_close(layer(x[2:], cache=after)[0], layer(x, is_causal=True)[2:], 1e-6)
+
+
 # ---- errors --------------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
@@ -378,6 +402,7 @@ WRONG = {
     "RMSNorm(normalized_shape=(3,)": (nn.RMSNorm(3), ()),
     "GroupNorm(num_groups=2, num_channels=4)": (nn.GroupNorm(2, 4), (3, 2)),
     "LSTM(input_size=3, hidden_size=4)": (nn.LSTM(3, 4, rng=RNG), (5, 2)),
+    "RNN(input_size=3, hidden_size=4)": (nn.RNN(3, 4, rng=RNG), (3,)),
     "GRU(input_size=3, hidden_size=4)": (nn.GRU(3, 4, rng=RNG), (5, 2, 3), (2, 2, 4)),
     "RNNCell(input_size=3, hidden_size=4)": (nn.RNNCell(3, 4, rng=RNG), (5, 2)),
     "MultiHeadAttention(embed_dim=4, num_heads=2)": (nn.MultiHeadAttention(4, 2, rng=RNG), (5, 3)),
@@ -391,6 +416,15 @@ def test_wrong_shapes_are_errors_that_name_the_layer(name):
     with pytest.raises(errors.ShapeError) as caught:
         layer(*map(np.ones, shapes))
     assert str(caught.value).startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("batch_first", "axes"), [(False, r"\(L, N, input_size\)"), (True, r"\(N, L, input_size\)")]
+)
+@pytest.mark.parametrize("shape", [(3,), (2, 2, 2, 3)])
+def test_sequences_of_other_axes_are_told_which_there_must_be(batch_first, axes, shape):
+    with pytest.raises(errors.ShapeError, match=rf"{axes} or \(L, input_size\)"):
+        nn.LSTM(3, 4, batch_first=batch_first, rng=RNG)(np.ones(shape))
 
 
 def test_errors_inside_of_a_sequential_name_the_layer_and_its_number():
@@ -413,6 +447,8 @@ def test_errors_inside_of_a_sequential_name_the_layer_and_its_number():
         (lambda: nn.MultiHeadAttention(6, 2, rotary_base=1e4, rng=RNG), "MultiHeadAttention: rotary_base="),
         (lambda: nn.GroupNorm(2, 3), "GroupNorm: 3 channels"),
         (lambda: nn.LayerNorm(()), "LayerNorm: normalized_shape="),
+        (lambda: nn.LayerNorm(2.5), "LayerNorm: normalized_shape=2.5. It must be an int or ints"),
+        (lambda: nn.RMSNorm((2, "3")), "RMSNorm: normalized_shape=(2, '3'). It must be an int or ints"),
         (lambda: nn.BatchNorm(3, momentum=2.0), "BatchNorm: momentum=2.0"),
         (lambda: nn.Dropout(1.5), "Dropout: p=1.5"),
         (lambda: nn.Dropout(0.5)(np.ones(3), rng=3), "Dropout: rng is 3"),

@@ -380,6 +380,28 @@ def test_a_model_without_state_has_none():
         model(x, (None,))
 
 
+def test_states_of_dicts_have_their_keys_and_leave_out_what_has_none():
+    parts = {"norm": nn.BatchNorm(2), "lin": nn.Linear(2, 2, rng=np.random.default_rng(0)), "f": np.tanh}
+    state = nn.init_state(parts)
+    assert list(state) == ["norm"]
+    np.testing.assert_array_equal(state["norm"].running_var, np.ones(2))
+    assert nn.init_state({"f": np.tanh}) is None
+
+
+def test_layers_of_a_sequential_are_iterated_in_order():
+    layers = [np.tanh, nn.relu, np.sin]
+    model = nn.Sequential(*layers)
+    assert [getattr(layer, "function", layer) for layer in model] == [
+        getattr(model[k], "function", model[k]) for k in range(3)
+    ]
+    assert len(list(model)) == len(model) == 3
+    x = np.array([0.3, -0.2])
+    y = x
+    for layer in model:
+        y = layer(y)
+    np.testing.assert_array_equal(y, model(x))
+
+
 def test_functions_are_called_without_options():
     assert nn.call(np.tanh, 0.0, train=True, rng=np.random.default_rng(0)) == (0.0, None)
     assert nn.call(lambda x, **options: (x, options), 1.0, train=True) == ((1.0, {}), None)

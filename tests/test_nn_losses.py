@@ -554,6 +554,10 @@ def test_labels_and_distances_that_do_not_fit_are_refused():
         nn.pdist(LOGITS, -1.0)
     with pytest.raises(ShapeError, match="do not broadcast"):
         nn.pairwise_distance(LOGITS, LOGITS[:4, :3])
+    with pytest.raises(ShapeError, match="vectors along the last axis, not scalars"):
+        nn.pairwise_distance(1.0, 2.0)
+    with pytest.raises(ShapeError, match="along the last axis, not a scalar"):
+        nn.multilabel_soft_margin_loss(1.0, 1.0)
 
 
 @pytest.mark.parametrize("mode", ["fwd", "rev"])

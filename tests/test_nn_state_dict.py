@@ -1,5 +1,7 @@
 """State dicts: PyTorch's names in both directions, shared weights, what does not fit."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,22 @@ def test_weights_go_to_torch_and_back():
     back, back_state = nn.load_state_dict(model, theirs.state_dict(), state)
     assert_same_trees((back, back_state), (model, state), 0)
     assert [leaf.dtype for leaf in tape.tree.leaves(back)] == [leaf.dtype for leaf in tape.tree.leaves(model)]
+
+
+def test_fields_of_named_tuples_are_names():
+    class Pair(NamedTuple):
+        first: np.ndarray
+        rest: list
+
+    pair = Pair(np.ones(2), [np.zeros(1), np.ones(3)])
+    assert list(nn.state_dict(pair)) == ["first", "rest.0", "rest.1"]
+    loaded = nn.load_state_dict(pair, {"first": [5.0, 6.0], "rest.0": [7.0], "rest.1": np.arange(3.0)})
+    assert type(loaded) is Pair
+    np.testing.assert_array_equal(loaded.first, [5.0, 6.0])
+    np.testing.assert_array_equal(loaded.rest[1], np.arange(3.0))
+    arrays = nn.state_dict(pair)
+    with pytest.raises(errors.ConversionError, match="compiled function"):
+        tape.compile(lambda x: nn.load_state_dict(pair, arrays | {"first": x}).first)(np.ones(2))
 
 
 def test_state_dicts_are_copies():

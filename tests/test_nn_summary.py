@@ -80,6 +80,21 @@ class Last:
         return x[0][-1]
 
 
+def test_layers_in_a_dict_have_its_keys_for_names():
+    @dataclass
+    class Model:
+        parts: dict
+
+        def __call__(self, x):
+            return self.parts["last"](np.tanh(self.parts["first"](x)))
+
+    model = Model({"first": nn.Linear(3, 4, rng=RNG), "last": nn.Linear(4, 2, rng=RNG)})
+    found = rows(nn.summary(model, np.ones((5, 3))))
+    assert list(found) == ["model", "parts.first", "parts.last"]
+    assert [found[name].output for name in found] == ["[5, 2]", "[5, 4]", "[5, 2]"]
+    assert [found[name].params for name in found] == [26, 16, 10]
+
+
 def test_notebooks_get_a_table():
     html = nn.summary(nn.Sequential(nn.Linear(2, 3, rng=RNG), lambda x: x), np.ones(2))._repr_html_()
     assert "<td>0</td><td>Linear</td>" in html

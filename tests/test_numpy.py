@@ -263,6 +263,9 @@ def test_options_of_array_are_those_of_numpy(trace, x, v):
     assert tnp.array([np.array([]), v[:0]]).shape == (2, 0)
     with pytest.raises(errors.OptionError, match="copy=False"):
         tnp.array([x, 1], copy=False)
+    for options in ({"dtype": np.float32}, {"order": "F"}):
+        with pytest.raises(errors.OptionError, match="which copy=False forbids"):
+            tnp.array(tnp.ones((2, 2)) * x, copy=False, **options)
     with pytest.raises(errors.OptionError, match="cpu"):
         tnp.asarray(v, device="gpu")
     with pytest.raises(errors.DTypeError):
@@ -414,6 +417,7 @@ def test_arange_has_the_elements_of_numpy_to_the_last_bit(trace):
     assert_same(tnp.arange(trace.param(3.5)), np.arange(3.5))
     assert_same(tnp.arange(trace.param(0.5), 3, like=x).value, np.arange(0.5, 3))
     assert_same(tnp.arange(trace.input(4)), np.arange(4))
+    assert_same(tnp.arange(trace.param(3.5), None, 0.5), np.arange(3.5, None, 0.5))
 
 
 def test_what_has_limits_says_so(trace, x, v):

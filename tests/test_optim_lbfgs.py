@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, optim
-from tape.optim._line_search import Point, strong_wolfe
+from tape.optim._line_search import Point, _minimum, strong_wolfe
 from tests.oracles import pytorch
 
 
@@ -81,6 +81,54 @@ def test_a_bracket_without_length_ends_the_search():
     assert np.isfinite(x).all()
     still = optim.LBFGS(np.ones(2), lr=0.0, line_search_fn="strong_wolfe")
     assert still.step(lambda w: (np.sum(w**2), 2 * w)) == 2.0
+
+
+def test_a_bracket_that_has_turned_is_divided_further():
+    """Its lower end is the right one first, then the left one."""
+
+    def at(t):
+        return Point(t, max(-t, 2 * t - 2.4), np.zeros(1), -1.0 if t < 0.8 else 2.0)
+
+    found, evaluations = strong_wolfe(at, at(0.0), 1.0, 1.0, 1e-9, 100)
+    assert found.t == pytest.approx(0.8, abs=1e-8)
+    assert evaluations < 60
+
+
+@pytest.mark.parametrize(("end", "expected"), [(np.inf, 5.505), (2.0, 0.0)])
+def test_a_search_that_may_not_go_on_returns_the_lower_of_its_start_and_its_last_point(end, expected):
+    def at(t):
+        return Point(t, -t if t < end else 5.0, np.zeros(1), -1.0)
+
+    found, evaluations = strong_wolfe(at, at(0.0), 1.0, 1.0, 1e-9, 1)
+    assert (found.t, evaluations) == (pytest.approx(expected), 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ((0.0, 0.0, 0.0), (1.0, 1.0, 2.0), 0.0),  # of t**2, flat at the one end
+        ((1.0, 1.0, 2.0), (0.0, 0.0, 0.0), 0.0),
+        ((2.0, -4.0, 0.0), (1.0, -3.0, -2.0), 2.0),  # of t * (t - 4), beyond the bounds 1.5
+        ((0.0, 1.0, np.inf), (1.0, 0.0, -1.0), 0.25),
+        ((0.0, 1.0, -1.0), (1.0, 0.0, np.inf), 0.25),
+        ((0.0, np.nan, -1.0), (1.0, 0.0, 1.0), 0.25),
+        ((0.0, 0.0, -1.0), (1.0, np.inf, 1.0), 0.25),
+        ((1.0, 0.0, -1.0), (1.0, 0.0, -1.0), 0.25),
+        ((0.0, 0.0, -1.0), (1.0, -1.0, -1.0), 0.25),  # of a line
+    ],
+)
+def test_the_least_of_a_cubic_is_inside_of_bounds_and_the_middle_where_there_is_none(a, b, expected):
+    def point(t, loss, slope):
+        return Point(t, loss, np.zeros(1), slope)
+
+    assert _minimum(point(*a), point(*b), (-1.0, 1.5)) == min(expected, 1.5)
+
+
+def test_a_step_from_a_minimum_and_one_of_nothing_move_nothing():
+    x = np.array([1.0, -2.0])
+    assert optim.LBFGS(x, tolerance_grad=1e-3).step(lambda x: (2.5, np.array([0.5e-3, -1e-3]))) == 2.5
+    np.testing.assert_array_equal(x, [1.0, -2.0])
+    assert optim.LBFGS([np.zeros((0, 3))]).step(lambda x: (1.5, [np.zeros((0, 3))])) == 1.5
 
 
 def test_strides_mixed_dtypes_and_frozen_leaves():

@@ -141,6 +141,8 @@ def test_a_state_of_another_rule_or_size_is_an_error():
     ]:
         with pytest.raises(error, match=words):
             rule.update([np.ones(2)], state, params)
+    with pytest.raises(errors.UnsupportedError, match=r"history_size=3.* has no formula for one parameter"):
+        _ = rule.formula
     for options in ({"history_size": 0}, {"lr": -1.0}):
         with pytest.raises(errors.OptionError):
             optim.lbfgs(**options)

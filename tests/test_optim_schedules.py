@@ -152,6 +152,8 @@ LOSSES = [
         {"patience": 1, "factor": 0.5, "cooldown": 2},
         {"patience": 0, "threshold_mode": "abs", "threshold": 0.01, "min_lr": 0.02},
         {"patience": 2, "mode": "max"},
+        {"patience": 1, "threshold_mode": "abs", "threshold": 1.0},
+        {"patience": 1, "threshold": 0.0},
         {"patience": 2, "mode": "max", "threshold_mode": "abs", "threshold": 0.1},
     ],
     ids=str,
@@ -165,6 +167,14 @@ def test_plateau_equals_torch(options):
         plateau = pickle.loads(pickle.dumps(plateau))
         reference.step(loss)
         assert plateau.step(loss) == plateau.lr == optimizer.param_groups[0]["lr"]
+
+
+def test_what_is_joined_is_not_the_list_that_was_given():
+    parts = [schedules.constant(0.8), schedules.constant(0.4)]
+    rate = schedules.joined(parts, [2])
+    parts[1] = schedules.constant(9.0)
+    assert [rate(step) for step in range(4)] == [0.8, 0.8, 0.4, 0.4]
+    assert isinstance(hash(rate), int)
 
 
 def test_settings_out_of_range():

@@ -122,6 +122,7 @@ RNG = default_rng(0)
         (lambda: tape.compile(lambda: (RNG.random(), RNG.spawn(1)))(), "spawn"),
         (lambda: tape.compile(lambda: (RNG.random(), RNG.bit_generator))(), "bit_generator"),
         (lambda: tape.compile(lambda: RNG.bytes(3))(), "bytes"),
+        (lambda: tape.compile(lambda: RNG.permuted(np.ones(3), out=np.ones(3)))(), "permuted with out="),
         (lambda: tape.vmap(tape.custom_vjp(lambda x: x * RNG.random()))(X), "tape.vmap"),
         (lambda: tape.compile(lambda x: OWN(x))(X), "passes|calls back"),
         (lambda: tape.compile(lambda x: tape.custom_vjp(lambda x: x * RNG.random())(x))(X), "pass them"),
@@ -139,6 +140,35 @@ def test_refusals(call, words):
 
 
 OWN = tape.Op(lambda x: x * RNG.random(), name="own", vjp=[lambda g, out, x: g])
+
+
+def test_draws_of_each_example_that_a_loop_would_repeat_are_refused():
+    def loop(draw):
+        return tape.compile(
+            tape.vmap(lambda x: tape.scan(lambda c, _: (c + x, draw(c, x)), 1.0, length=2)[1])
+        )
+
+    with pytest.raises(UnsupportedError, match="would draw the same numbers for all"):
+        loop(lambda c, x: default_rng(0).poisson(c))(X)
+    with pytest.raises(UnsupportedError, match="a batch of values where a single draw is repeated"):
+        loop(lambda c, x: default_rng(0).poisson(x + 1.0))(X)
+    for draw in (lambda c, x: default_rng(0).normal(), lambda c, x: x + default_rng(0).random(2)):
+        with pytest.raises(UnsupportedError, match=r"a generator was made in code .* Make it outside"):
+            loop(draw)(X)
+    rng = default_rng(0)
+    found = loop(lambda c, x: rng.normal())(X)
+    assert np.array_equal(found, np.random.default_rng(0).normal(size=(2, 3)).T)
+
+
+def test_whole_numbers_of_examples_do_not_move_in_programs_too():
+    def f(x):
+        block = tape.checkpoint(lambda x: x * default_rng(0).poisson(tape.stop_gradient(x)))
+        return np.sum(tape.vmap(block)(x))
+
+    x = np.array([3.0, 4.0, 50.0])
+    expected = np.random.default_rng(0).poisson(x)
+    for slope in (tape.grad(f), tape.compile(tape.grad(f))):
+        assert np.array_equal(slope(x), expected)
 
 
 def test_a_number_that_python_would_freeze_is_refused():

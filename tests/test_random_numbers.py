@@ -389,6 +389,71 @@ def test_parameters_out_of_range_are_errors():
             tape.grad(f)(1.0)
 
 
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda x: of("standard_gamma", x, out=np.zeros(2)), UnsupportedError, "of a Var has no out="),
+        (
+            lambda x: of("multivariate_normal", x, np.eye(3)),
+            ShapeError,
+            r"mean has shape \[2\] and cov \[3, 3\]",
+        ),
+        (lambda x: of("multivariate_normal", x[0], np.eye(2)), ShapeError, r"mean has shape \[\] and cov"),
+        (
+            lambda x: of("multivariate_normal", x, np.eye(2), method="qr"),
+            OptionError,
+            "method is 'qr'. It is 'svd'",
+        ),
+        (lambda x: default_rng(0).permutation(x, axis=1), ShapeError, "there is no axis 1"),
+        (lambda x: default_rng(0).permutation(x, axis=-2), ShapeError, "there is no axis -2"),
+        (lambda x: default_rng(0).choice(2.5), DTypeError, "2.5 is neither an array nor a number"),
+        (
+            lambda x: default_rng(x[0]),
+            DTypeError,
+            "the seed is float64.*recorded. Make the generator outside",
+        ),
+        (lambda x: of("normal", size=(10**12, 10**6)), OptionError, "normal.*there is not enough memory"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(call, kind, words):
+    with pytest.raises(kind, match=words):
+        tape.grad(lambda x: np.sum(call(x)))(np.ones(2))
+
+
+@pytest.mark.parametrize("method", ["svd", "eigh", "cholesky"])
+def test_normal_vectors_of_vars_are_those_of_numpy_in_all_ways(method):
+    mean, cov = np.array([1.0, -2.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    expected = np.random.default_rng(3).multivariate_normal(mean, cov, 4, method=method)
+
+    def draw(mean, cov):
+        return of("multivariate_normal", mean, cov, size=4, method=method)
+
+    found, slope = tape.jvp(draw, (mean, cov), (np.zeros(2), 2 * cov))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(slope, expected - mean, rtol=1e-10)  # deviations grow as the root of variances
+
+
+@pytest.mark.parametrize("method", ["random", "standard_normal", "standard_exponential"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_are_drawn_into_arrays(method, dtype):
+    for keywords in ({}, {"method": "inv"}) if method == "standard_exponential" else ({},):
+        out = np.zeros(3, dtype)
+        rng, plain = default_rng(5), np.random.default_rng(5)
+        assert getattr(rng, method)(out=out, dtype=dtype, **keywords) is out
+        assert np.array_equal(out, getattr(plain, method)(3, dtype=dtype, **keywords))
+        assert same_state(rng, Generator(plain.bit_generator))
+
+
+def test_bytes_orders_and_bit_generators_are_those_of_numpy():
+    rng, plain = default_rng(np.random.PCG64(7)), np.random.Generator(np.random.PCG64(7))
+    assert repr(rng) == "Generator(PCG64)"
+    assert rng.bytes(5) == plain.bytes(5)
+    x, out, expected = np.arange(12.0).reshape(3, 4), np.zeros((3, 4)), np.zeros((3, 4))
+    assert rng.permuted(x, axis=1, out=out) is out
+    assert np.array_equal(out, plain.permuted(x, axis=1, out=expected))
+    assert rng.random() == plain.random()
+
+
 def test_copies_pickles_and_shared_bits():
     rng = default_rng(5)
     rng.random(3)

@@ -299,6 +299,14 @@ def test_samples_that_call_back_are_refused_as_before(path):
         only(compiled).save(path)
 
 
+def test_options_that_files_do_not_hold_are_refused(path):
+    mean, cov = np.zeros(2), np.eye(2)
+    compiled = tape.compile(lambda r: r.multivariate_normal(mean, cov, tol=np.array(1e-3)))
+    compiled(default_rng(0))
+    with pytest.raises(errors.UnsupportedError, match=r"multivariate_normal .*'tol'.* cannot be saved"):
+        only(compiled).save(path)
+
+
 # ---- states ----------------------------------------------------------------------------------------------
 
 

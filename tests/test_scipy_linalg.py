@@ -6,8 +6,10 @@ from scipy import linalg as original
 
 import tape
 from tape import errors
+from tape.ops.linalg.polar import unitary_factor
 from tape.scipy import linalg
 from tape.scipy.linalg._arrays import or_scipy
+from tests.oracles import assert_close, difference
 from tests.tiers import some
 
 RNG = np.random.default_rng(0)
@@ -199,6 +201,25 @@ def test_gradients_satisfy_what_defines_the_result(name):
     (left, right), (by_left, by_right) = tape.jvp(both, (D,), (t,))
     np.testing.assert_allclose(left, right, atol=1e-10)
     np.testing.assert_allclose(by_left, by_right, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (3, 3)])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_orthonormal_factors_of_any_shape_have_derivatives(shape, dtype):
+    rng = np.random.default_rng(0)
+    a, t = (
+        rng.normal(size=shape) + (1j if dtype is complex else 0) * rng.normal(size=shape) for _ in range(2)
+    )
+    found = tape.jvp(unitary_factor, (a,), (t,))[1]
+    assert_close(found, difference(unitary_factor, [a], [t]), 1e-7)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_hessenberg_forms_of_small_matrices_have_derivatives(n):
+    a, t = np.random.default_rng(n).normal(size=(2, n, n)) + np.eye(n)
+    for part in range(2):
+        f = lambda a, part=part: linalg.hessenberg(a, calc_q=True)[part]  # noqa: E731
+        assert_close(tape.jvp(f, (a,), (t,))[1], difference(f, [a], [t]), 1e-7)
 
 
 def test_polar_has_derivatives_where_singular_values_are_equal():

@@ -188,6 +188,7 @@ DEFECTIVE = np.array([[1.0, 1.0], [0.0, 1.0]])
         (lambda: linalg.subspace_angles(A, B[:3]), errors.ShapeError, "rows"),
         (lambda: linalg.orthogonal_procrustes(A, B), errors.ShapeError, "Give equal"),
         (lambda: gradient(lambda a: linalg.polar(a)[0])(LOW), SINGULAR, "full rank"),
+        (lambda: gradient(lambda a: linalg.polar(a)[0])(np.zeros((2, 2))), SINGULAR, "full rank"),
         (lambda: linalg.pinvh(A, atol=0.1), errors.UnsupportedError, "rtol"),
         (lambda: linalg.cholesky_banded(-AB[:3]), SINGULAR, "positive definite"),
         (lambda: linalg.cho_solve_banded((AB, True), B[:3]), errors.ShapeError, "as b has rows"),

@@ -10,7 +10,7 @@ from tape.ops.products.sparse import sampled_product, sparse_product
 from tape.scipy import sparse
 from tape.scipy.sparse import linalg
 from tests.op_table.scipy_sparse import ALL
-from tests.oracles import assert_close
+from tests.oracles import assert_close, assert_same
 from tests.scipy_checks import check_compiled, check_derivatives, check_value
 from tests.tiers import some
 
@@ -116,6 +116,13 @@ def test_products_of_nothing_are_zeros(shape):
             assert found.shape == expected.shape
             assert not np.any(found)
         assert_close(tape.compile(f)(A.data, x), np.zeros((shape[0], *x.shape[1:])), 0)
+
+
+def test_elements_have_no_slope_where_products_have_no_columns():
+    A = scipy.sparse.csr_array(DENSE)
+    slopes = tape.compile(tape.grad(lambda data, x: np.sum(np.sin(sparse.with_data(A, data) @ x))))
+    for dtype in (np.float64, np.float32):
+        assert_same(slopes(A.data.astype(dtype), np.ones((3, 0), dtype)), np.zeros(A.nnz, dtype))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -239,6 +246,11 @@ def test_a_matrix_is_factorized_once(monkeypatch):
             lambda d: linalg.spsolve(sparse.with_data(PATTERN, 0 * d), np.ones(6)),
             errors.SingularMatrixError,
             "singular",
+        ),
+        (
+            lambda d: scipy.sparse.coo_array(np.ones(6)) @ d[:6],
+            errors.ShapeError,
+            r"\[6\]. It must have two axes",
         ),
         (lambda d: linalg.cg(PATTERN, d[:6])[0], errors.TapeError, "spsolve"),
     ],

@@ -124,6 +124,48 @@ def test_derivatives_are_symmetric():
         )
 
 
+MIXED = {
+    "stdtr twice": (special.stdtr, [np.array([0.7, 3.3, 12.0]), np.array([-1.2, 0.4, 2.5])], (0, 0, 1)),
+    "stdtr thrice": (special.stdtr, [np.array([0.7, 3.3, 12.0]), np.array([-1.2, 0.4, 2.5])], (0, 0, 0, 1)),
+    "nctdtr": (special.nctdtr, [2.3, 0.4, np.array([0.9, -0.3])], (0, 1)),
+    "nctdtr twice": (special.nctdtr, [2.3, 0.4, np.array([0.9, -0.3])], (0, 0, 1)),
+    "ncfdtr twice by the first": (special.ncfdtr, [2.3, 3.4, 0.7, 1.2], (0, 0, 3)),
+    "ncfdtr twice by the second": (special.ncfdtr, [2.3, 3.4, 0.7, 1.2], (1, 1, 3)),
+    "ncfdtr by both": (special.ncfdtr, [2.3, 3.4, 0.7, 1.2], (0, 1, 3)),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_derivatives_by_parameters_and_arguments_are_differences_and_know_no_order(name):
+    f, args, order = MIXED[name]
+
+    def derived(order):
+        by = f
+        for k in order:
+            by = tape.elementwise_grad(by, k)
+        return by
+
+    found, last = derived(order)(*args), order[-1]
+    np.testing.assert_allclose(found, derived(order[::-1])(*args), rtol=1e-9)
+
+    def moved(step):
+        return derived(order[:-1])(*args[:last], args[last] + step, *args[last + 1 :])
+
+    weights = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+    expected = sum(w * (moved(k * 0.01) - moved(-k * 0.01)) for k, w in weights) / 0.01
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_there_is_no_derivative_where_there_is_no_probability():
+    by_nc = tape.elementwise_grad(special.nctdtr, 0)
+    assert np.isnan(by_nc(1e-12, 1.1, -0.3))  # whose scale has too many powers of ten
+    assert np.isfinite(by_nc(1e-3, 1.1, -0.3))
+    slopes = tape.elementwise_grad(special.smirnov, 1)(
+        np.array([0, 3, 3, 3, 1]), np.array([0.3, -0.1, 1.2, 1.0, 0.4])
+    )
+    np.testing.assert_array_equal(slopes, [np.nan, np.nan, np.nan, 0, -1])
+
+
 def test_ends_and_impossible_parameters():
     ends = np.array([0.0, np.inf, np.nan, -1.0])
     np.testing.assert_array_equal(by_gamma_parameter(1, 2.0, ends), [0, 0, np.nan, np.nan])

@@ -106,6 +106,8 @@ COMPOSITIONS = {
     "arrays": lambda x: np.tanh(np.outer(X, X) @ x) @ np.concatenate([x[1:], x[:1]]),
     "branches": lambda x: np.where(x > 0, np.exp(x), np.abs(x)) * ops.softplus(x),
     "exponents": lambda x: (2 + x) ** np.sin(x) + 1.5**x,
+    "shares": lambda x: ops.log_softmax(np.stack([x, x * x, np.sin(x)]), axis=0),
+    "spreads": lambda x: np.std(np.stack([x, x * x, np.sin(x)]), axis=1, ddof=1),
     "grad": lambda x: tape.elementwise_grad(lambda y: np.tanh(y * x))(x),
     "jvp": lambda x: tape.jvp(lambda y: np.sin(y * x), (x,), (x,))[1],
     "taylor": lambda x: tape.taylor(lambda y: np.sin(y * x), x, x, order=2)[2],

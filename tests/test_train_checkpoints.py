@@ -320,6 +320,51 @@ def test_a_file_of_another_format_is_refused(tmp_path, monkeypatch):
     assert json.loads(np.load(path)["header"].tobytes())["format"] == 2  # NumPy alone reads it
 
 
+def rewritten(folder, change):
+    """The path of a checkpoint whose header somebody has changed, with a digest that fits."""
+    path = Checkpoints(folder).save(1, {"w": np.ones(2), "rng": np.random.default_rng(0)})
+    packed = _npz.read_npz(path)
+    header = change(packed["header"].tobytes().decode())
+    packed["header"] = np.frombuffer(header.encode(), np.uint8)
+    del packed["digest"]
+    np.savez(path, **packed, digest=_checkpoints._digest(packed))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"array"', '"arrow"', "unknown kind 'arrow'"),
+        ("PCG64", "SeedSequence", "unknown generator 'SeedSequence'"),
+        ("PCG64", "default_rng", "unknown generator 'default_rng'"),
+    ],
+)
+def test_headers_that_no_version_wrote_are_refused(tmp_path, old, new, said):
+    state = {"w": np.zeros(2), "rng": np.random.default_rng(1)}
+    rewritten(tmp_path, lambda header: header)
+    _, found = Checkpoints(tmp_path).restore(state)
+    np.testing.assert_array_equal(found["w"], [1.0, 1.0])
+    path = rewritten(tmp_path, lambda header: header.replace(old, new, 1))
+    with pytest.raises(errors.CheckpointError, match=f"no checkpoint of this version: {said}") as caught:
+        Checkpoints(tmp_path).restore(state)
+    assert str(path) in str(caught.value)
+
+
+def test_an_array_that_was_changed_is_noticed_by_the_digest(tmp_path):
+    path = two(tmp_path)
+    packed = _npz.read_npz(path)
+    np.savez(path, **packed | {"0": packed["0"] + 1})
+    with pytest.raises(errors.CheckpointError, match="not a whole checkpoint: its digest differs"):
+        _checkpoints._read(path)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(errors.FileWriteError, match=r"file.a cannot be made: .*Choose another one"):
+        Checkpoints(tmp_path / "file" / "a").save(1, 0.0)
+    assert repr(Checkpoints("a", 2, 5)) == "Checkpoints('a', keep=2, every=5)"
+
+
 @pytest.mark.parametrize("options", [{"keep": 0}, {"every": 0}, {"keep": True}, {"every": 2.5}])
 def test_options_are_checked(tmp_path, options):
     with pytest.raises(errors.OptionError, match=next(iter(options))):

@@ -1,5 +1,8 @@
 """Data sets at hand, and readers of files."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -32,6 +35,14 @@ def test_a_text_becomes_numbers_and_back():
         codes, alphabet = data.encode_text(text)
         assert "".join(alphabet[k] for k in codes) == text
         assert alphabet == "".join(sorted(set(text)))
+
+
+def test_a_text_is_that_of_all_topics(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydoc_data.topics", SimpleNamespace(topics={"b": "two", "a": "one"}))
+    assert data.text() == "one\n\ntwo"
+    monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
+    with pytest.raises(errors.UnsupportedError, match="Read a text of your own"):
+        data.text()
 
 
 def test_parts_have_all_rows_once():

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import operator
 import os
 import signal
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from tape.train import (
     evaluate,
     fit,
 )
+from tape.train._captured import forgotten
 from tests.oracles import pytorch
 
 
@@ -385,6 +388,48 @@ def test_logs_hold_what_the_history_holds(tmp_path):
         "val_w": 0.25,
         "val_x": "nan",
     }
+
+
+def test_a_log_goes_on_where_a_training_was_killed(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = ['{"step": 1, "loss": 5.0}', '{"step": 2, "loss": 4.0}', '{"step": 3, "lo']
+    path.write_text("\n".join(lines))
+    run = SimpleNamespace(step=3, epoch=0)
+    JSONLinesLog(path).on_start(run)
+    assert path.read_text() == "".join(f"{line}\n" for line in lines[:2])
+    run.step = 1
+    JSONLinesLog(path).on_start(run)
+    assert path.read_text() == f"{lines[0]}\n"
+    run.step = 0
+    JSONLinesLog(path).on_start(run)
+    assert path.read_text() == ""
+
+
+def test_steps_that_are_no_functions_are_taken_as_they_are():
+    step = operator.methodcaller("__add__", 1)
+    assert forgotten(step, []) == []
+    assert forgotten(max, []) == []
+
+
+def test_a_log_that_cannot_be_written_is_an_error(tmp_path):
+    log = JSONLinesLog(tmp_path)
+    with pytest.raises(errors.FileWriteError, match="Free some space, and run again"):
+        log._append({"step": 1})
+
+
+@pytest.mark.usefixtures("as_in_a_terminal")
+def test_ctrl_c_after_the_last_step_of_an_epoch_ends_it(tmp_path):
+    """While it is validated, when no more batch of the epoch comes."""
+    seen = []
+
+    def validate(w):
+        seen.append(w)
+        os.kill(os.getpid(), signal.SIGINT)
+        return w
+
+    w, history = fit(halve, 1.0, [0, 1], epochs=3, validate=validate, checkpoints=Checkpoints(tmp_path))
+    assert (w, seen, history.stopped) == (0.25, [0.25], "interrupted")
+    assert len(history.epochs["val_loss"]) == 1
 
 
 def test_tensorboard_gets_events(tmp_path):

@@ -118,6 +118,27 @@ def test_batches_are_contiguous_arrays_of_their_own(tmp_path, shuffled):
         np.testing.assert_array_equal(data, before)
 
 
+def test_fields_of_a_dataclass_are_columns():
+    @dataclass
+    class Data:
+        x: np.ndarray
+        y: np.ndarray
+
+    loader = DataLoader(Data(np.arange(5.0), np.arange(10).reshape(5, 2)), 2)
+    batches = list(loader)
+    assert all(type(batch) is Data for batch in batches)
+    np.testing.assert_array_equal(np.concatenate([batch.x for batch in batches]), np.arange(5.0))
+    np.testing.assert_array_equal(batches[1].y, [[4, 5], [6, 7]])
+    with pytest.raises(errors.DTypeError, match="data is type"):
+        DataLoader(Data, 2)
+
+
+def test_loaders_and_windows_print_how_much_they_hold():
+    assert repr(DataLoader(np.ones(7), 3)) == "DataLoader(7 rows, batch_size=3, 3 batches)"
+    assert repr(DataLoader(np.ones(7), 3, drop_last=True)) == "DataLoader(7 rows, batch_size=3, 2 batches)"
+    assert repr(Windows(np.ones(13), 2, 3)) == "Windows(13 rows, length=2, streams=3, 2 windows)"
+
+
 def test_trees_of_columns_keep_their_structure():
     data = (Pair(np.zeros((3, 2)), np.arange(3)), {"z": [np.ones((3, 1), np.int8)]})
     pair, rest = next(iter(DataLoader(data, 2)))

@@ -212,6 +212,24 @@ def test_values_are_cast_as_numpy_casts_them(function, dtype, v):
     assert_same(returned(*call), expected)
 
 
+@pytest.mark.parametrize(
+    ("function", "rest"), [(np.putmask, ([True, False, True],)), (np.place, ([False] * 3,))]
+)
+def test_no_values_are_written_nowhere(function, rest):
+    a = np.array([1.0, 2.0, 3.0])
+    call = (function, a, np.zeros(0), rest, {})
+    assert_same(returned(*call), left_behind(*call))
+    (gradient,) = vjp(lambda a: 2 * returned(function, a, np.zeros(0), rest, {}), [a], np.arange(3.0))
+    assert_same(gradient, np.array([0.0, 2.0, 4.0]))
+
+
+def test_bools_are_positions_to_put_at():
+    call = (np.put, np.zeros(3), np.array([5.0, 6.0]), ([True, False],), {})
+    assert_same(returned(*call), left_behind(*call))
+    to_v = vjp(lambda v: returned(np.put, np.zeros(3), v, ([True, False],), {}), [call[2]], np.arange(3.0))
+    assert_same(to_v[0], np.array([1.0, 0.0]))
+
+
 def test_a_mask_that_is_a_var_says_where_on_replay():
     trace = tape.Trace()
     x, mask = trace.param(np.zeros(4)), trace.input([True, False, True, False])

@@ -157,6 +157,11 @@ class Scope:
         if key not in self._states:
             if source.home is not self:
                 self.miss(source)
+            if any(one.is_mapped for one in interpreter.opened()[: self.depth]):
+                raise errors.UnsupportedError(
+                    "a generator was made in code that a program repeats for each example of tape.vmap, and "
+                    "would draw the same numbers for all. Make it outside of that code"
+                )
             self._states[key] = state_of(source.bits)
             self._kept.append(source)
         return self._states[key]

@@ -116,11 +116,8 @@ def _lower_cross(b: Any, x: Any, y: Any) -> Any:
 
 @pattern_rules.multilinear
 def _pattern_cross(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
-    """Pattern rule: an element depends on the two other ones of each operand, in the plane on all."""
+    """Pattern rule: an element depends on the two other ones of each operand."""
     moved = pattern_rules.moving(operands, is_moving)
-    if any(np.shape(x)[-1] == 2 for x in operands):
-        found = sets.union(*[sets.over(x, -1, True) for x in moved])
-        return np.broadcast_to(found if np.ndim(out) == found.ndim else found[..., 0], np.shape(out))
     found = sets.union(*[sets.union(np.roll(x, 1, -1), np.roll(x, 2, -1)) for x in moved])
     return np.broadcast_to(found, np.shape(out))
 

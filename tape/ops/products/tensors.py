@@ -71,8 +71,6 @@ def _lower_dot(b: Any, x: Any, y: Any) -> Any:
 def _pattern_dot(sets: Any, op: Any, operands: Any, is_moving: Any, attrs: dict[str, Any], out: Any) -> Any:
     """Pattern rule: the last axis of the left operand meets the last but one of the right."""
     (x, y), found = operands, []
-    if not np.ndim(x) or not np.ndim(y):
-        return pattern_rules.elementwise(sets, op, operands, is_moving, attrs, out)
     if is_moving[0]:
         rows = sets.over(x, -1, False)
         found.append(rows.reshape(rows.shape + (1,) * (np.ndim(y) - 1)))
