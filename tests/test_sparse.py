@@ -52,6 +52,12 @@ def _added(v, places):
     return new
 
 
+def _put(v, places):
+    new = np.zeros(8, like=v)
+    np.put_along_axis(new, places, v, 0)
+    return new
+
+
 def _written(x, places, values):
     new = x * 2 + np.zeros_like(x)
     new[places] = values
@@ -95,6 +101,13 @@ EXACT = {
     "a scan": lambda x: tape.scan(lambda s, e: (np.sin(s * e), s * e), x[:2], np.ones(4))[1],
     "a scan over the argument": lambda x: tape.scan(lambda s, e: (np.sin(s) * e, s * e), 1.0, x)[1],
     "a loop that indexes": lambda x: tape.fori_loop(0, 3, lambda i, s: s * s + tape.ops.getitem(x, i), x[4:]),
+    "a loop that chooses by its counter": lambda x: tape.fori_loop(
+        0, 3, lambda i, c: np.where(np.arange(8) == 2 * i + 1, c * x[::-1], c), x
+    ),
+    "a scan that reads at computed positions": lambda x: tape.scan(
+        lambda c, k: (c, x[(3 * k + 1) % 8] * c), x[:2], np.arange(4)
+    )[1],
+    "written along an axis": lambda x: _put(x**2, np.arange(8)[::-1])[1:],
     "a loop rolled up": lambda x: [x := np.sin(x) + 2 * x for _ in range(12)][-1],
     "checkpoint": tape.checkpoint(lambda x: np.sin(x) * x),
     "compiled": tape.compile(lambda x: x * x[0]),
@@ -182,6 +195,20 @@ def test_positions_that_data_decide_are_those_along_the_axes_that_are_read(name)
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 def test_a_pattern_covers_what_data_decide(name):
     check(COVERED[name], (X,), (-X,), (Y,), (np.sort(Y),))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: _put(x**2, np.argsort(x)) * np.arange(8.0),
+        lambda x: tape.scan(
+            lambda c, k: (c, np.take_along_axis(c * x, np.argsort(c), 0)[1:]), x, np.arange(3.0)
+        )[1],
+        lambda x: tape.scan(lambda c, k: (c[np.argsort(c * x)], c * c[0]), x, length=2)[1],
+    ],
+)
+def test_hessians_where_the_argument_decides_what_is_read_and_written(f):
+    check(lambda x: np.sum(np.arange(1.0, 1 + f(x).size) * np.ravel(f(x)) ** 2), (X,), (-X,), (Y,), order=2)
 
 
 def test_each_branch_has_a_structure_of_its_own():
@@ -400,6 +427,14 @@ def test_a_given_pattern_is_used_and_checked():
         tape.sparse_jacobian(f, pattern=np.ones((7, 8)))(X)
     with pytest.raises(errors.ShapeError, match="Give a matrix"):
         tape.sparse_jacobian(f, pattern=1)(X)
+
+
+def test_derivatives_that_are_not_finite_are_not_checked_against_a_given_pattern():
+    found = tape.sparse_jacobian(np.sqrt, pattern=np.eye(3))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(
+            found(np.array([0.0, 1.0, 4.0])).toarray(), np.diag([np.inf, 0.5, 0.25])
+        )
 
 
 def test_what_is_not_sparse_is_an_error():
