@@ -12,6 +12,8 @@ from tests.naive_loops import PYTHON, TAPE
 from tests.test_loops import NAMES, assert_alike, data, floats, has_loops, transformed
 from tests.tiers import grid, some
 
+RNG = tape.random.default_rng(0)
+
 # ---- writing -------------------------------------------------------------------------------------------
 
 
@@ -402,6 +404,7 @@ def test_batch_rules_that_read_numbers_run_step_by_step(mode, n):
     [
         lambda x: float(x[0]),
         lambda x: x.item(0),
+        lambda x: x[0].value if isinstance(x, tape.Var) else x[0],
         lambda x: np.sum(np.arange(np.count_nonzero(x > 0))),
         lambda x: complex(x[0]),
     ],
@@ -469,6 +472,7 @@ def refuse(c, x):
         (lambda c, x: (c, c, c), errors.ShapeError),
         (lambda c, x: None, errors.ShapeError),
         (lambda c, x: (c, "text"), errors.DTypeError),
+        (lambda c, x: [c, c, RNG.normal() * c], errors.ShapeError),
         (lambda c, x: (c @ np.ones((4, 4)), None), errors.ShapeError),
         (lambda c, x: (c[7] * c, None), IndexError),
         (lambda c, x: (c * undefined, None), NameError),  # noqa: F821

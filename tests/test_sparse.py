@@ -96,6 +96,14 @@ EXACT = {
     "written at a mask": lambda x: _written(x, np.arange(8) % 3 == 0, x[1:4]),
     "numbers written at positions": lambda x: _written(x * x[0], [2, 7], [1.0, 3.0]),
     "written to zeros": lambda x: _written(np.zeros_like(x), [7, 2], x[:2] ** 2) * np.arange(8.0),
+    "a choice between zeros": lambda x: (
+        np.where(
+            np.arange(8) < 4,
+            _written(np.zeros_like(x), [1, 6], x[:2]),
+            _written(np.zeros_like(x), [2, 5], x[2:4]),
+        )
+        * x
+    ),
     "padded": lambda x: np.pad(x, 2),
     "a batch": lambda x: tape.vmap(lambda row: row * row[0])(x.reshape(4, 2)),
     "a scan": lambda x: tape.scan(lambda s, e: (np.sin(s * e), s * e), x[:2], np.ones(4))[1],
@@ -326,7 +334,9 @@ def test_trees_are_one_matrix_in_the_order_of_their_leaves():
     np.testing.assert_allclose(found, np.vstack(rows))
 
 
-@pytest.mark.parametrize("f", [lambda x: x[:0], lambda x: 0 * x, lambda x: x * 1.0, np.sum])
+@pytest.mark.parametrize(
+    "f", [lambda x: x[:0], lambda x: 0 * x, lambda x: x * 1.0, np.sum, lambda x: x[:0].reshape(3, 0).sum(1)]
+)
 def test_small_and_empty_results(f):
     check(f, (X,), (X[:1],))
 
