@@ -359,6 +359,9 @@ IN_PYTHON = {
     "reads": lambda s, step: s if step % 2 else s * 0.5,
     "large ints": lambda s, step: s * (0.5 + 1 / (1 + 2**step)),
     "divides": lambda s, step: s / (step + 1),
+    "a root": lambda s, step: s * (step + 1) ** 0.5,
+    "a computed exponent": lambda s, step: s * 0.5 ** (step + 1),
+    "float32": lambda s, step: s.astype(np.float32).astype(float) * 0.5 + step,
 }
 
 
