@@ -15,6 +15,7 @@ from benchmarks.workloads.bundle_adjustment import Problem, reprojection_errors
 from tape import errors
 from tape.core.pattern_rules import elementwise
 from tape.kernels import eager
+from tape.transforms.loops import patterns
 from tests import sparse_programs
 from tests.tiers import rounds
 
@@ -445,6 +446,20 @@ def test_derivatives_that_are_not_finite_are_not_checked_against_a_given_pattern
         np.testing.assert_array_equal(
             found(np.array([0.0, 1.0, 4.0])).toarray(), np.diag([np.inf, 0.5, 0.25])
         )
+
+
+@pytest.mark.parametrize(
+    ("f", "rows"),
+    [
+        (lambda c, e: (c * e, c + e), np.tile(np.eye(2), (3, 4))),
+        (lambda c, e: (c * c, c + e[::-1]), np.tile(np.hstack([np.eye(2), *[np.eye(2)[::-1]] * 3]), (3, 1))),
+        (lambda c, e: (c, e * 2.0), np.tile(np.hstack([np.zeros((2, 2)), *[np.eye(2)] * 3]), (3, 1))),
+    ],
+)
+def test_in_loops_of_many_operations_any_step_may_read_each_column(monkeypatch, f, rows):
+    monkeypatch.setattr(patterns, "_MOST", 0)
+    jacobian = check(lambda x: tape.scan(f, x[:2], x[2:].reshape(3, 2))[1], (X,), (Y,))
+    np.testing.assert_array_equal(jacobian.structure(X).pattern.toarray(), rows != 0)
 
 
 def test_what_is_not_sparse_is_an_error():

@@ -274,6 +274,14 @@ def test_powers_of_negative_numbers():
     assert_close(found, expected, 1e-13)
 
 
+def test_complex_powers_of_negative_numbers_lie_above_the_cut():
+    """As those of NumPy, which takes the logarithm of a negative number with zero above it."""
+    base, exponent = np.array([-2.0, 3.0, -0.5]), np.array([1.5 + 0.5j, -0.5j, -1.0 + 2.0j])
+    found = tape.taylor(lambda b: base**b, exponent, np.ones(3) + 0j, 4)
+    expected = [base**exponent * np.log(base + 0j) ** k for k in range(5)]
+    assert_close(found, np.stack(expected), 1e-13)
+
+
 def test_powers_of_zero_by_their_exponent():
     """By convention zero, as for all other derivatives."""
     assert tape.grad(lambda p: 0.0**p)(2.0) == 0
