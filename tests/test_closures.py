@@ -273,6 +273,34 @@ def test_keyword_defaults_are_what_they_were(name):
         np.testing.assert_allclose(derive(filled), derive(by_hand), rtol=1e-10)
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_arrays_of_earlier_calls_may_not_be_written_into_where_code_runs_again(is_written):
+    scale, calls = np.zeros(1), []
+
+    def g(x):
+        calls.append(x)
+        y = x * scale
+        if is_written and len(calls) > 1:
+            scale[0] = 9.0
+        return y
+
+    def f(x):
+        scale[0] = 2.0
+        y = np.sum(tape.checkpoint(g)(x))
+        scale[0] = 5.0
+        return y
+
+    if is_written:
+        with pytest.raises(
+            errors.InPlaceError, match="was written into after a function that closes over it"
+        ):
+            tape.grad(f)(X)
+    else:
+        np.testing.assert_array_equal(tape.grad(f)(X), np.full(3, 2.0))
+    assert len(calls) == 2
+    assert scale[0] == 5.0
+
+
 def test_a_variable_that_is_unbound_after_the_call_is_what_it_was():
     def f(x):
         scale = 2.0
