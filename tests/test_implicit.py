@@ -365,6 +365,14 @@ def test_a_solution_that_does_not_move_with_its_argument_has_a_tangent_of_zero(s
     assert_same(tangent, np.zeros(2))
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 2)])
+@pytest.mark.parametrize("solve", [tape.root, tape.fixed_point])
+def test_of_no_unknowns_there_is_no_solution_to_look_for(solve, shape):
+    f = lambda x: solve(lambda y, x: y * 0.5 + x, np.zeros(shape), x)  # noqa: E731
+    for run in (f, tape.compile(f), tape.grad(lambda x: np.sum(f(x)))):
+        assert run(np.ones(shape)).shape == shape
+
+
 def test_what_returns_another_structure_is_named():
     def widened(x):
         return x, x
