@@ -1,9 +1,12 @@
 """The BLAS behind compiled programs: its kernels, functions and threads. Decisions are tested on facts."""
 
+import _ctypes
 import ctypes
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -115,6 +118,26 @@ def test_a_scipy_without_a_copy_of_its_own_is_left_alone(monkeypatch, tmp_path):
 
     monkeypatch.setattr(blas, "find_spec", lambda name: Spec)
     assert blas.choose_kernels.__wrapped__() is False
+
+
+@pytest.mark.parametrize("spec", [None, SimpleNamespace(origin=None)])
+def test_without_files_of_scipy_there_is_no_library_of_its_own(monkeypatch, spec):
+    monkeypatch.setattr(blas.sys, "platform", "linux")
+    monkeypatch.setattr(blas, "find_spec", lambda name: spec)
+    assert blas._scipy_openblas_path() is None
+
+
+def test_libraries_are_loaded_or_not_and_asked_for_kernels(monkeypatch, tmp_path):
+    loaded, missing = Path(_ctypes.__file__), tmp_path / "libnone.so"
+    assert blas._is_loaded(loaded)
+    assert not blas._is_loaded(missing)
+    seen = []
+    monkeypatch.setattr(
+        blas.ctypes, "CDLL", lambda path: seen.append((path, os.environ["OPENBLAS_CORETYPE"]))
+    )
+    assert blas._load_with_kernels(missing, "Zen") is True
+    assert seen == [(str(missing), "Zen")]
+    assert "OPENBLAS_CORETYPE" not in os.environ
 
 
 def test_a_library_that_cannot_be_loaded_is_left_to_scipy(monkeypatch, tmp_path):

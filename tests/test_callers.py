@@ -142,6 +142,13 @@ def test_what_has_a_counterpart_exists():
         assert callable(found), title
 
 
+def test_functions_that_are_written_here_are_named():
+    names = ["linalg.expm", "linalg.nosuch", "nosuch.expm", "cluster.vq.vq", "special.erf", "stats.norm.pdf"]
+    found = [name for name in names if callers.is_written_here(f"scipy.{name}")]
+    assert found == ["linalg.expm", "stats.norm.pdf"]  # ufuncs record as they are
+    assert callers.counterpart_of("scipy.linalg.expm") == "Call tape.scipy.linalg.expm, which records"
+
+
 # ---- classes ---------------------------------------------------------------------------------------
 
 

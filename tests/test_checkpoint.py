@@ -21,6 +21,13 @@ V = np.array([1.0, 0.3, -0.7])
 U = np.array([-0.4, 0.9, 0.6])
 
 
+def test_results_that_are_no_floats_are_refused_in_programs_and_taken_elsewhere() -> None:
+    largest = checkpoint(lambda x: np.argmax(x))
+    assert_same(tape.grad(lambda x: np.sum(x * largest(x)))(X), np.full(3, 2.0))
+    with pytest.raises(errors.UnsupportedError, match=r"returns int64\[\], which is not a float"):
+        tape.compile(lambda x: x * largest(x))(X)
+
+
 # ---- every transform, for functions from a vector of three to another ----------------------------
 
 

@@ -125,6 +125,13 @@ def test_taylor_series():
     assert_close(found, tape.taylor(lambda x: x**4, 1.5, 1.0, 5), 1e-14)
 
 
+def test_a_state_that_does_not_move_with_the_first_has_a_tangent_of_zero():
+    f = lambda x: checkpoint_loop(lambda s, step: np.floor(s) + 2.0, x, 3, 2)  # noqa: E731
+    value, tangent = tape.jvp(f, (np.array([0.3, 1.7]),), (np.ones(2),))
+    np.testing.assert_array_equal(value, [6.0, 7.0])
+    np.testing.assert_array_equal(tangent, np.zeros(2))
+
+
 def test_replay():
     trace = tape.Trace()
     x, w = trace.param(1.0), trace.param(2.0)
@@ -352,6 +359,9 @@ IN_PYTHON = {
     "reads": lambda s, step: s if step % 2 else s * 0.5,
     "large ints": lambda s, step: s * (0.5 + 1 / (1 + 2**step)),
     "divides": lambda s, step: s / (step + 1),
+    "a root": lambda s, step: s * (step + 1) ** 0.5,
+    "a computed exponent": lambda s, step: s * 0.5 ** (step + 1),
+    "float32": lambda s, step: s.astype(np.float32).astype(float) * 0.5 + step,
 }
 
 

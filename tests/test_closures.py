@@ -248,6 +248,101 @@ def test_a_compiled_function_reads_arrays_as_they_are_in_each_call():
         np.testing.assert_array_equal(compiled(X), scale)
 
 
+@pytest.mark.parametrize(
+    "name", ["checkpoint", "custom_vjp", "custom_jvp", "root", "fixed_point", "quad_vec"]
+)
+def test_keyword_defaults_are_what_they_were(name):
+    def filled(x):
+        scale, y = np.zeros(1), x
+        for k in range(3):
+            scale[:] = k + 1
+            factor = 1.0 + k
+
+            def f(x, *, scale=scale, power=1.0):
+                return 0.3 * np.tanh(x * scale[0] * factor) ** power  # noqa: B023
+
+            y = CALLS[name](f, y)
+        return np.sum(y**2)
+
+    def by_hand(x):
+        for k in range(3):
+            x = CALLS[name](functools.partial(lambda scale, x: 0.3 * np.tanh(x * scale), (k + 1.0) ** 2), x)
+        return np.sum(x**2)
+
+    for derive in (DERIVATIVES["grad"], DERIVATIVES["jvp"]):
+        np.testing.assert_allclose(derive(filled), derive(by_hand), rtol=1e-10)
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_arrays_of_earlier_calls_may_not_be_written_into_where_code_runs_again(is_written):
+    scale, calls = np.zeros(1), []
+
+    def g(x):
+        calls.append(x)
+        y = x * scale
+        if is_written and len(calls) > 1:
+            scale[0] = 9.0
+        return y
+
+    def f(x):
+        scale[0] = 2.0
+        y = np.sum(tape.checkpoint(g)(x))
+        scale[0] = 5.0
+        return y
+
+    if is_written:
+        with pytest.raises(
+            errors.InPlaceError, match="was written into after a function that closes over it"
+        ):
+            tape.grad(f)(X)
+    else:
+        np.testing.assert_array_equal(tape.grad(f)(X), np.full(3, 2.0))
+    assert len(calls) == 2
+    assert scale[0] == 5.0
+
+
+def test_a_variable_that_is_unbound_after_the_call_is_what_it_was():
+    def f(x):
+        scale = 2.0
+        y = np.sum(tape.checkpoint(lambda x: np.sin(x * scale))(x))  # noqa: F821
+        del scale
+        return y
+
+    np.testing.assert_allclose(tape.grad(f)(X), 2 * np.cos(2 * X))
+    np.testing.assert_allclose(tape.jvp(f, (X,), (np.ones(3),))[1], np.sum(2 * np.cos(2 * X)))
+
+
+def test_a_variable_that_is_not_yet_bound_may_be_closed_over():
+    def f(x):
+        y = tape.checkpoint(lambda x: late(x) if np.sum(x) < 0 else x * x * early)(x)
+        late, early = np.sin, 3.0
+        return np.sum(y)
+
+    with pytest.raises(NameError, match="early"):
+        tape.grad(f)(X)
+
+    def g(x):
+        y = tape.checkpoint(lambda x: late(x) if np.sum(x) < 0 else x * x)(x)
+        late = np.sin
+        return np.sum(y)
+
+    np.testing.assert_allclose(tape.grad(g)(X), 2 * X)
+    np.testing.assert_allclose(tape.compile(tape.grad(g))(X), 2 * X)
+
+
+@pytest.mark.parametrize("kind", [custom_vjp, custom_jvp])
+def test_functions_with_rules_that_are_closed_over_are_what_they_were(kind):
+    def f(x):
+        scale = 2.0
+        ruled = kind(lambda x: np.sin(x) * scale)
+        y = tape.checkpoint(lambda x: ruled(x) * scale)(x)
+        scale = 7.0
+        return np.sum(y)
+
+    np.testing.assert_allclose(tape.grad(f)(X), 4 * np.cos(X))
+    np.testing.assert_allclose(tape.jvp(f, (X,), (X,))[1], 4 * np.sum(X * np.cos(X)))
+
+
 def test_variables_that_a_function_assigns_to_are_shared():
     count = 0
 

@@ -190,6 +190,8 @@ def test_holomorphic_functions():
     z = 0.3 + 0.4j
     close(ag.holomorphic_grad(lambda z: np.exp(z) * z)(z), np.exp(z) * (1 + z))
     close(ag.grad(lambda z: np.real(np.exp(z)))(z), np.exp(z))
+    close(ag.deriv(np.exp)(z), np.exp(z) * (1 + 1j))  # along both units, as in autograd
+    close(ag.grad_and_aux(lambda x: (x * (2 + 3j), None))(X)[0], np.full(3, -1.0))
     with pytest.warns(UserWarning, match="not complex"):
         ag.holomorphic_grad(np.sin)(1.0)
 

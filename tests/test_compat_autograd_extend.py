@@ -162,6 +162,29 @@ def test_rules_that_are_missing():
         f.defgrad(lambda ans, x: lambda g: g)
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "is_alike"),
+    [
+        (1.0, 1.0 + 5e-7, True),
+        (1.0, 1.0 + 3e-6, False),
+        (1e9, 1e9 + 1000.0, True),
+        (1e9, 1e9 + 3000.0, False),
+        (-1e9, -1e9 - 1000.0, True),
+        (np.array([1.0, 2.0]), np.array([1.0, 2.1]), False),
+        (np.ones(2), np.ones((2, 1)), False),
+        (np.ones(2), np.ones(2, np.float32), False),
+        ({"a": (1.0, np.ones(2))}, {"a": (1.0, np.ones(2))}, True),
+        ({"a": (1.0, np.ones(2))}, {"a": (2.0, np.ones(2))}, False),
+    ],
+)
+def test_values_are_equivalent_to_six_digits(x, y, is_alike):
+    if is_alike:
+        check_equivalent(x, y)
+        return
+    with pytest.raises(errors.DerivativeError, match=r"check_equivalent: .* differ\. They hold"):
+        check_equivalent(x, y)
+
+
 def test_values_are_constant():
     assert grad(lambda x: x * getval(x))(3.0) == 3.0
     sign = extend.notrace_primitive(lambda pair: np.sign(pair[0]))

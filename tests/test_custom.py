@@ -179,6 +179,18 @@ def test_none_for_a_leaf_where_nothing_flows():
     assert tape.grad(lambda x: moving(x)[0])(3.0) == 2
 
 
+def test_none_for_a_tree_where_nothing_flows():
+    function = by_vjp(
+        lambda g, out, x, p, y: (7 * g, None, 5 * g), lambda x, p, y: x * p["a"] * p["b"][0] + y
+    )
+    found = tape.grad(function, (0, 1, 2))(2.0, {"a": 3.0, "b": [4.0, np.ones(2)]}, 1.0)
+    assert found[0] == 7
+    assert found[2] == 5
+    assert_same(found[1].pop("a"), np.float64(0.0))
+    assert_same(found[1]["b"][0], np.float64(0.0))
+    assert_same(found[1]["b"][1], np.zeros(2))
+
+
 @pytest.mark.parametrize("zero", [0.0, 0, np.float64(0), np.zeros(())])
 def test_a_tangent_that_is_a_number(zero):
     function = by_jvp(lambda t, out, x: zero)

@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import errors, ops
+from tape.core.elementwise import elementwise
 from tape.core.table import OPERATIONS
 from tests.naive_program import compiled_for
 from tests.op_table import arithmetic, bits, elementary, limits, rounding, selection, windows
@@ -336,6 +337,15 @@ def test_what_holds_no_numbers_is_refused_beside_vars_and_arrays(op, other, what
     for call in (lambda: op(v, other), lambda: op(other, v), lambda: op(x, other), lambda: op(other, x)):
         with pytest.raises(errors.TapeError, match=what):
             call()
+
+
+def test_a_ufunc_needs_a_partial_for_each_operand():
+    slope = lambda d, out, *operands: d  # noqa: E731
+    for ufunc, wrong in ((np.add, [slope]), (np.add, [slope] * 3), (np.sin, [slope, None])):
+        with pytest.raises(errors.OptionError, match=f"has {ufunc.nin} operands and {len(wrong)} partials"):
+            elementwise(ufunc, *wrong)
+    twice = elementwise(np.add, slope, None)
+    assert tape.grad(lambda x: twice(x, x))(3.0) == 1.0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

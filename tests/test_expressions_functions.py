@@ -1,5 +1,6 @@
 """Functions of the user's in expressions: values, derivatives, programs, and what is refused."""
 
+import builtins
 import functools
 import pickle
 
@@ -206,6 +207,14 @@ def test_errors_of_functions_stay_what_they_are_and_tell_the_place():
     with pytest.raises(KeyError, match="mine") as caught:
         expression("y = x\n2*f(y)", {"f": fails})(1.0)
     assert caught.value.__notes__ == ["in the expression, line 2, column 3: f(y)"]
+
+
+def test_functions_without_a_signature_take_any_number_of_arguments_but_none():
+    f = expression("most(x, 2, 3*x)", {"most": builtins.max})
+    assert f(5.0) == 15.0
+    assert f(-5.0) == 2.0
+    with pytest.raises(errors.ExpressionError, match="most takes 1 to 255 arguments, not 0"):
+        expression("x + most()", {"most": builtins.max})
 
 
 def test_sympy_gets_undefined_functions():

@@ -356,6 +356,23 @@ def test_the_iteration_takes_as_many_steps_as_it_needs_and_no_fewer_are_enough(s
             tape.fixed_point(lambda x: slope * x, 1.0, tol=tol, max_steps=steps - 1)
 
 
+@pytest.mark.parametrize("solve", [tape.root, tape.fixed_point])
+def test_a_solution_that_does_not_move_with_its_argument_has_a_tangent_of_zero(solve):
+    whole = solve is tape.root
+    f = lambda x, a: (x - np.cos(x) if whole else np.cos(x)) - np.floor(a)  # noqa: E731
+    value, tangent = tape.jvp(lambda a: solve(f, np.ones(2), a), (np.array([0.3, 0.5]),), (np.ones(2),))
+    assert_close(value, np.full(2, 0.7390851332151607))
+    assert_same(tangent, np.zeros(2))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2)])
+@pytest.mark.parametrize("solve", [tape.root, tape.fixed_point])
+def test_of_no_unknowns_there_is_no_solution_to_look_for(solve, shape):
+    f = lambda x: solve(lambda y, x: y * 0.5 + x, np.zeros(shape), x)  # noqa: E731
+    for run in (f, tape.compile(f), tape.grad(lambda x: np.sum(f(x)))):
+        assert run(np.ones(shape)).shape == shape
+
+
 def test_what_returns_another_structure_is_named():
     def widened(x):
         return x, x

@@ -8,7 +8,7 @@ import pytest
 import tape
 from tape import errors
 from tape.interop import to_jax, to_pytensor, to_torch
-from tape.interop._flat import Pullbacks
+from tape.interop._flat import Pullbacks, Signature
 from tests.oracles import pytorch
 
 
@@ -33,6 +33,16 @@ def physics(params, x, power=2):
 
 
 W, B, X = np.array([0.5, -1.0, 2.0]), np.array(0.7), np.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def test_calls_have_equal_keys_if_they_differ_in_arrays_alone():
+    def key(*args, **kwargs):
+        return Signature(args, kwargs, lambda leaf: isinstance(leaf, np.ndarray)).key
+
+    assert key(X, 2, power=[W]) == key(2 * X, 2, power=[B])
+    others = [key(X, 2, W), key(X, 2, power=W), key(X, 2.0, power=[W]), key(X, True), key(X, 1), key(2, X)]
+    assert len({*others, key(X, 2, power=[W])}) == 7
+    assert key(X, {1, 2}) is None
 
 
 # ---- PyTorch -------------------------------------------------------------------------------------------

@@ -510,3 +510,19 @@ def test_derivatives_in_a_batch_are_those_of_each_matrix(name, how):
         for x in (rows[:2], rows):
             expected = np.stack([derived(row) for row in x])
             assert_close(how(tape.vmap(derived))(x), expected, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["eig", "eigh", "qr", "svd", "slogdet", "unique_all", "unique_counts", "unique_inverse"]
+)
+def test_results_of_vars_are_of_the_class_of_numpy_and_so_may_be_computed_again(name):
+    f = getattr(np.linalg, name, None) or getattr(np, name)
+    a = np.array([[2.0, 1.0], [0.5, 3.0]])
+    kept = []
+    tape.grad(lambda a: np.sum(kept.append(f(a)) or np.abs(kept[0][0])) + np.sum(a))(a)
+    assert type(kept[0]) is type(f(a))
+    loss = lambda run: lambda a: sum(np.sum(np.abs(x)) for x in run(a)[:2]) + np.sum(a)  # noqa: E731
+    expected = tape.grad(loss(f))(a)
+    np.testing.assert_allclose(tape.grad(loss(tape.checkpoint(f)))(a), expected)
+    scanned = lambda b: tape.scan(lambda c, _: (f(b), None), f(a), length=2)[0]  # noqa: E731
+    np.testing.assert_allclose(tape.grad(loss(scanned))(a), expected)

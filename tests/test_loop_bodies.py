@@ -12,6 +12,8 @@ from tests.naive_loops import PYTHON, TAPE
 from tests.test_loops import NAMES, assert_alike, data, floats, has_loops, transformed
 from tests.tiers import grid, some
 
+RNG = tape.random.default_rng(0)
+
 # ---- writing -------------------------------------------------------------------------------------------
 
 
@@ -402,6 +404,7 @@ def test_batch_rules_that_read_numbers_run_step_by_step(mode, n):
     [
         lambda x: float(x[0]),
         lambda x: x.item(0),
+        lambda x: x[0].value if isinstance(x, tape.Var) else x[0],
         lambda x: np.sum(np.arange(np.count_nonzero(x > 0))),
         lambda x: complex(x[0]),
     ],
@@ -416,6 +419,51 @@ def test_what_a_compiled_function_refuses_it_refuses_in_a_loop(read):
     for loops in (TAPE, PYTHON):
         with pytest.raises(errors.ConversionError):
             tape.compile(lambda x, w, loops=loops: f(loops, x, w))(x, w)
+
+
+@pytest.mark.parametrize("text", ["{}", "{:d}", "{:>3}", "{!s}"])
+def test_texts_of_integers_in_a_loop_are_those_of_each_step(text):
+    def f(x):
+        return tape.fori_loop(8, 12, lambda i, c: c * (1.0 + len(text.format(i).strip())), x)
+
+    assert f(2.0) == 2.0 * 2 * 2 * 3 * 3
+    assert tape.compile(f)(2.0) == f(2.0)
+    assert tape.compile(tape.grad(f))(2.0) == 36.0
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
+def test_a_body_that_catches_what_is_refused_does_what_it_does_in_python():
+    def step(c, _):
+        try:
+            scale = 2.0 if float(c) > 3 else 3.0
+        except errors.TapeError:
+            scale = 5.0
+        return c * scale, c
+
+    compiled = tape.compile(lambda x: tape.scan(step, x, length=3)[0])
+    assert compiled(2.0) == 24.0
+    assert compiled(-2.0) == -54.0
+
+
+def test_tangents_that_reach_one_part_of_the_carry_after_another():
+    def f(x):
+        def step(c, _):
+            return (x * c[-1], *c[:-1]), np.stack(c)
+
+        return tape.scan(step, tuple(np.arange(1.0, 10.0)), length=20)
+
+    def by_hand(x):  # each part comes round after nine steps, times x
+        first = [[(k + 9 - n) % 9 + 1 for k in range(9)] for n in range(21)]
+        turns = [[(n + 8 - k) // 9 for k in range(9)] for n in range(21)]
+        values = np.array(first) * x ** np.array(turns, float)
+        slopes = np.array(first) * np.array(turns) * x ** (np.array(turns, float) - 1)
+        return values, slopes
+
+    for derive in (lambda x: tape.jvp(f, (x,), (1.0,)), tape.compile(lambda x: tape.jvp(f, (x,), (1.0,)))):
+        for x in (2.0, 0.5):
+            for (last, collected), expected in zip(derive(x), by_hand(x), strict=True):
+                np.testing.assert_allclose(last, expected[-1])
+                np.testing.assert_allclose(collected, expected[:-1])
 
 
 _FACTORS = np.array([0.5, -0.3, 0.8])
@@ -469,6 +517,7 @@ def refuse(c, x):
         (lambda c, x: (c, c, c), errors.ShapeError),
         (lambda c, x: None, errors.ShapeError),
         (lambda c, x: (c, "text"), errors.DTypeError),
+        (lambda c, x: [c, c, RNG.normal() * c], errors.ShapeError),
         (lambda c, x: (c @ np.ones((4, 4)), None), errors.ShapeError),
         (lambda c, x: (c[7] * c, None), IndexError),
         (lambda c, x: (c * undefined, None), NameError),  # noqa: F821

@@ -248,12 +248,17 @@ def test_slopes_that_do_not_depend_on_anything():
         assert_close(tape.jacobian(solve, mode=mode)(np.zeros(2)), np.eye(2))
 
 
-def test_one_time_is_the_start():
-    out = tape.odeint(lambda y, t: -y, np.ones(2), [3.0])
-    assert_same(out, np.ones((1, 2)))
-    by_y, by_t = tape.grad(lambda y, t: np.sum(tape.odeint(lambda y, t: -y, y, t)), (0, 1))(2.0, np.ones(1))
-    assert by_y == 1
+@pytest.mark.parametrize("method", ["RK45", *OWN])
+def test_one_time_is_the_start_and_of_nothing_there_is_nothing_at_all_times(method):
+    solve = partial(tape.odeint, method=method)
+    assert_same(solve(lambda y, t: -y, np.array([2.0, 3.0]), [3.0]), np.array([[2.0, 3.0]]))
+    assert solve(lambda y, t: -y, np.ones((0, 2)), [0.0, 1.0, 2.0]).shape == (3, 0, 2)
+    by_y, by_t, by_p = tape.grad(lambda y, t, p: np.sum(solve(lambda y, t: -p * y, 3 * y, t)), (0, 1, 2))(
+        2.0, np.ones(1), 4.0
+    )
+    assert by_y == 3
     assert_same(by_t, np.zeros(1))
+    assert by_p == 0
 
 
 def test_it_is_one_node_for_all_times_and_can_be_replayed():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape import errors
 from tape.core.bit_states import set_state, state_of
 from tape.random import Generator, default_rng
 from tests.test_random_numbers import same_state
@@ -209,6 +210,27 @@ def test_states_of_all_bit_generators(kind):
     set_state(other.bit_generator, state_of(rng.bit_generator))
     assert same_state(rng, other)
     assert len(step.programs) == 1
+
+
+def test_bit_generators_of_others_have_no_known_state():
+    class Mine(np.random.PCG64):
+        pass
+
+    with pytest.raises(errors.UnsupportedError, match=r"Mine.* is not known.*PCG64, PCG64DXSM, MT19937"):
+        state_of(Mine(0))
+
+
+@pytest.mark.parametrize("others", [lambda: [default_rng(0), default_rng(1)], lambda: [None, default_rng(0)]])
+def test_code_that_runs_again_must_draw_from_the_same_generators(others):
+    rngs, calls = others(), []
+
+    def f(x):
+        calls.append(x)
+        rng = rngs[min(len(calls), 2) - 1]
+        return x * 2.0 if rng is None else x * rng.normal()
+
+    with pytest.raises(errors.UnsupportedError, match=r"checkpoint\(f\) was run again .* another generator"):
+        tape.grad(tape.checkpoint(f))(1.0)
 
 
 def test_one_program_serves_all_generators_of_a_kind():

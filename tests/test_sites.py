@@ -62,6 +62,8 @@ def test_an_expression_on_several_lines_has_no_columns() -> None:
     )
     assert y.node.site.columns is None
     assert y.node.site.text == "y = np.add("
+    assert y.node.site.excerpt == ["y = np.add("]
+    assert repr(y.node.site) == f"<site {y.node.site.filename}:{y.node.site.line}>"
 
 
 def test_columns_count_characters_and_not_bytes() -> None:
@@ -79,6 +81,7 @@ def test_code_without_a_file_has_a_line_and_no_text() -> None:
     exec(compile("\n\ny = x * x", "<made up>", "exec"), scope)
     site = scope["y"].node.site
     assert (str(site), site.text, site.indent) == ("<made up>:3", "", 0)
+    assert site.excerpt == []
 
 
 def test_what_derivatives_record_has_the_line_it_is_the_derivative_of() -> None:

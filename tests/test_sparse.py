@@ -16,6 +16,7 @@ from tape import errors
 from tape.core.pattern_rules import elementwise
 from tape.kernels import eager
 from tape.ops.linalg.packing import mirrored
+from tape.transforms.loops import patterns
 from tests import sparse_programs
 from tests.tiers import rounds
 
@@ -50,6 +51,12 @@ def check(f, *calls, order=1, argnums=0):
 def _added(v, places):
     new = np.zeros(8, like=v)
     np.add.at(new, places, v)
+    return new
+
+
+def _put(v, places):
+    new = np.zeros(8, like=v)
+    np.put_along_axis(new, places, v, 0)
     return new
 
 
@@ -111,11 +118,26 @@ EXACT = {
     "written at a mask": lambda x: _written(x, np.arange(8) % 3 == 0, x[1:4]),
     "numbers written at positions": lambda x: _written(x * x[0], [2, 7], [1.0, 3.0]),
     "written to zeros": lambda x: _written(np.zeros_like(x), [7, 2], x[:2] ** 2) * np.arange(8.0),
+    "a choice between zeros": lambda x: (
+        np.where(
+            np.arange(8) < 4,
+            _written(np.zeros_like(x), [1, 6], x[:2]),
+            _written(np.zeros_like(x), [2, 5], x[2:4]),
+        )
+        * x
+    ),
     "padded": lambda x: np.pad(x, 2),
     "a batch": lambda x: tape.vmap(lambda row: row * row[0])(x.reshape(4, 2)),
     "a scan": lambda x: tape.scan(lambda s, e: (np.sin(s * e), s * e), x[:2], np.ones(4))[1],
     "a scan over the argument": lambda x: tape.scan(lambda s, e: (np.sin(s) * e, s * e), 1.0, x)[1],
     "a loop that indexes": lambda x: tape.fori_loop(0, 3, lambda i, s: s * s + tape.ops.getitem(x, i), x[4:]),
+    "a loop that chooses by its counter": lambda x: tape.fori_loop(
+        0, 3, lambda i, c: np.where(np.arange(8) == 2 * i + 1, c * x[::-1], c), x
+    ),
+    "a scan that reads at computed positions": lambda x: tape.scan(
+        lambda c, k: (c, x[(3 * k + 1) % 8] * c), x[:2], np.arange(4)
+    )[1],
+    "written along an axis": lambda x: _put(x**2, np.arange(8)[::-1])[1:],
     "a loop rolled up": lambda x: [x := np.sin(x) + 2 * x for _ in range(12)][-1],
     "checkpoint": tape.checkpoint(lambda x: np.sin(x) * x),
     "compiled": tape.compile(lambda x: x * x[0]),
@@ -207,6 +229,20 @@ def test_positions_that_data_decide_are_those_along_the_axes_that_are_read(name)
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 def test_a_pattern_covers_what_data_decide(name):
     check(COVERED[name], (X,), (-X,), (Y,), (np.sort(Y),))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: _put(x**2, np.argsort(x)) * np.arange(8.0),
+        lambda x: tape.scan(
+            lambda c, k: (c, np.take_along_axis(c * x, np.argsort(c), 0)[1:]), x, np.arange(3.0)
+        )[1],
+        lambda x: tape.scan(lambda c, k: (c[np.argsort(c * x)], c * c[0]), x, length=2)[1],
+    ],
+)
+def test_hessians_where_the_argument_decides_what_is_read_and_written(f):
+    check(lambda x: np.sum(np.arange(1.0, 1 + f(x).size) * np.ravel(f(x)) ** 2), (X,), (-X,), (Y,), order=2)
 
 
 def test_each_branch_has_a_structure_of_its_own():
@@ -324,7 +360,9 @@ def test_trees_are_one_matrix_in_the_order_of_their_leaves():
     np.testing.assert_allclose(found, np.vstack(rows))
 
 
-@pytest.mark.parametrize("f", [lambda x: x[:0], lambda x: 0 * x, lambda x: x * 1.0, np.sum])
+@pytest.mark.parametrize(
+    "f", [lambda x: x[:0], lambda x: 0 * x, lambda x: x * 1.0, np.sum, lambda x: x[:0].reshape(3, 0).sum(1)]
+)
 def test_small_and_empty_results(f):
     check(f, (X,), (X[:1],))
 
@@ -425,6 +463,28 @@ def test_a_given_pattern_is_used_and_checked():
         tape.sparse_jacobian(f, pattern=np.ones((7, 8)))(X)
     with pytest.raises(errors.ShapeError, match="Give a matrix"):
         tape.sparse_jacobian(f, pattern=1)(X)
+
+
+def test_derivatives_that_are_not_finite_are_not_checked_against_a_given_pattern():
+    found = tape.sparse_jacobian(np.sqrt, pattern=np.eye(3))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(
+            found(np.array([0.0, 1.0, 4.0])).toarray(), np.diag([np.inf, 0.5, 0.25])
+        )
+
+
+@pytest.mark.parametrize(
+    ("f", "rows"),
+    [
+        (lambda c, e: (c * e, c + e), np.tile(np.eye(2), (3, 4))),
+        (lambda c, e: (c * c, c + e[::-1]), np.tile(np.hstack([np.eye(2), *[np.eye(2)[::-1]] * 3]), (3, 1))),
+        (lambda c, e: (c, e * 2.0), np.tile(np.hstack([np.zeros((2, 2)), *[np.eye(2)] * 3]), (3, 1))),
+    ],
+)
+def test_in_loops_of_many_operations_any_step_may_read_each_column(monkeypatch, f, rows):
+    monkeypatch.setattr(patterns, "_MOST", 0)
+    jacobian = check(lambda x: tape.scan(f, x[:2], x[2:].reshape(3, 2))[1], (X,), (Y,))
+    np.testing.assert_array_equal(jacobian.structure(X).pattern.toarray(), rows != 0)
 
 
 def test_what_is_not_sparse_is_an_error():

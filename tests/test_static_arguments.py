@@ -20,6 +20,11 @@ class Settings:
     k: float
 
 
+@dataclass
+class Failure(Exception):
+    k: float
+
+
 @dataclass(slots=True)
 class Slots:
     k: float
@@ -207,6 +212,36 @@ def test_rules_get_the_objects_themselves_while_these_are_what_they_were(way):
     for times in (1, 2, 3):
         np.testing.assert_allclose(g(times * X), 120 * times * np.sum(X))
     assert stubborn.count >= 1 if way == "compiled" else stubborn.count >= 3
+
+
+@pytest.mark.parametrize("way", ["grad", "jvp"])
+def test_dataclasses_that_cannot_be_copied_are_passed_as_they_are(way):
+    failure = Failure(2.0)
+    seen = []
+    op = tape.Op(lambda x, *, p: x * p.k, name="op", vjp=[lambda g, out, x, p: seen.append(p) or g * p.k])
+    np.testing.assert_allclose(WAYS[way](lambda x: np.sum(op(x, p=failure)))(X), 2 * np.sum(X))
+    assert all(one is failure for one in seen)
+    assert seen
+
+
+@pytest.mark.parametrize(
+    "others", [((3.0,), [3.0]), ([2.0], (2.0,)), ({0: 5.0}, deque([5.0])), (Pair(2.0, 1), [4.0])]
+)
+def test_objects_of_another_class_in_a_collection_are_others(others):
+    scale, p = scaling(lambda p: p["a"][0]), {"a": [1.0]}
+
+    def f(x):
+        y = scale(scale(x, p=p), p=p)
+        p["a"] = others[1]
+        return np.sum(y)
+
+    for part in ([1.0], *others, [1.0]):
+        p["a"] = part
+        np.testing.assert_allclose(tape.grad(f)(X), np.full(3, part[0] ** 2))
+    compiled = tape.compile(tape.grad(lambda x: np.sum(scale(scale(x, p=p), p=p))))
+    for part in ([1.0], *others, [1.0]):
+        p["a"] = part
+        np.testing.assert_allclose(compiled(X), np.full(3, part[0] ** 2))
 
 
 def test_large_arrays_are_not_copied_and_may_not_be_written_into():

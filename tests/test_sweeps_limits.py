@@ -317,3 +317,4 @@ def test_the_flags_of_every_machine_are_those_of_invalid_operations_divisions_an
     """Bits of fenv.h, which differ between processors."""
     assert float_flags._FLAGS["x86_64"] == float_flags._FLAGS["amd64"] == 0x01 | 0x04 | 0x08
     assert float_flags._FLAGS["aarch64"] == float_flags._FLAGS["arm64"] == 0x01 | 0x02 | 0x04
+    assert float_flags._c_function("no such function")(0x04) == 0

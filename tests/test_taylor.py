@@ -276,6 +276,20 @@ def test_powers_of_negative_numbers():
     assert_close(found, expected, 1e-13)
 
 
+def test_operations_with_static_arguments_that_have_no_hash():
+    op = Op(lambda x, *, t: x * x * t[0], name="op", vjp=[lambda g, out, x, t: 2 * g * x * t[0]])
+    found = tape.taylor(lambda x: op(x, t=[3.0]) + op(x, t=[4.0]) * x + op(x, t=(5.0,)), 2.0, 1.0, 4)
+    np.testing.assert_allclose(found, [64.0, 80.0, 64.0, 24.0, 0.0])  # of 8 x^2 + 4 x^3
+
+
+def test_complex_powers_of_negative_numbers_lie_above_the_cut():
+    """As those of NumPy, which takes the logarithm of a negative number with zero above it."""
+    base, exponent = np.array([-2.0, 3.0, -0.5]), np.array([1.5 + 0.5j, -0.5j, -1.0 + 2.0j])
+    found = tape.taylor(lambda b: base**b, exponent, np.ones(3) + 0j, 4)
+    expected = [base**exponent * np.log(base + 0j) ** k for k in range(5)]
+    assert_close(found, np.stack(expected), 1e-13)
+
+
 def test_powers_of_zero_by_their_exponent():
     """By convention zero, as for all other derivatives."""
     assert tape.grad(lambda p: 0.0**p)(2.0) == 0

@@ -1,5 +1,6 @@
 """Bad input to derivatives: the class of the error, what its message names, and nothing left open."""
 
+from collections import UserList
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +90,12 @@ BAD_INPUT = [
     (lambda: tape.grad(named)({"w": [1.0, 2]}), errors.DTypeError, ["argument 0 of named['w'][1]", "2"]),
     (lambda: tape.grad(named)(Layer(1.0, "b")), errors.DTypeError, ["argument 0 of named.b", "'b'"]),
     (lambda: tape.grad(named)(np.ma.array([1.0])), errors.DTypeError, ["masked"]),
+    (lambda: tape.grad(named)(UserList([[1.0, 2.0], [3.0]])), errors.ShapeError,
+     ["argument 0 of named is not a regular array: setting an array element with a sequence"]),
+    (lambda: tape.grad(lambda x, y: x, 1)(1.0, {"w": UserList([[1.0], []])}), errors.ShapeError,
+     ["argument 1 of", "['w'] is not a regular array"]),
+    (lambda: tape.grad(lambda y: tape.grad(named)(UserList([y, y])))(1.0), errors.ConversionError,
+     ["about to become a plain array", "np.stack"]),
     # trees and shapes that do not fit
     (lambda: tape.vjp(named, ONES)[1](1.0), errors.SeedError, ["result of named", "[3]", "[]"]),
     (lambda: tape.vjp(two, ONES)[1](ONES), errors.ShapeError, ["cotangent", "two", "structure"]),

@@ -182,6 +182,9 @@ def test_static_fields_may_be_arrays():
     one = tree.flatten(Frozen(1.0, np.array([1, 2])))[1]
     assert one == tree.flatten(Frozen(2.0, np.array([1, 2])))[1]
     assert one != tree.flatten(Frozen(2.0, np.array([1, 3])))[1]
+    known = {one: "known", tree.structure(Frozen(1.0, "other")): "other"}
+    assert known[tree.structure(Frozen(3.0, np.array([1, 2])))] == "known"
+    assert tree.structure(Frozen(3.0, np.array([2, 1]))) not in known
 
 
 def test_putting_together_does_not_run_the_users_code():

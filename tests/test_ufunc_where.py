@@ -49,6 +49,25 @@ def test_what_is_not_asked_for_stays_and_has_no_derivative(f):
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("f", [np.add, np.multiply, np.maximum])
+def test_reductions_of_some_elements_into_a_var(f):
+    start, x = np.zeros(2), np.array([[2.0, 3.0, 5.0], [7.0, 9.0, 4.0]])
+    mask = np.array([[True, False, True], [False, True, True]])
+    expected = f.reduce(x, axis=1, where=mask, initial=1.0)
+
+    def reduced(x, like):
+        out = np.zeros(2) + like
+        assert f.reduce(x, axis=1, out=out, where=mask, initial=1.0) is out
+        return out
+
+    np.testing.assert_array_equal(reduced(x, start), expected)
+    found, (by_x, by_like) = tape.value_and_grad(lambda x, like: np.sum(reduced(x, like)), (0, 1))(x, start)
+    assert found == expected.sum()
+    np.testing.assert_array_equal(by_like, 0.0)
+    one_by_one = [x * 0 + 1, expected[:, None] / x, x == expected[:, None]]
+    np.testing.assert_allclose(by_x, mask * one_by_one[[np.add, np.multiply, np.maximum].index(f)])
+
+
 @quietly
 @pytest.mark.parametrize("f", BINARY, ids=lambda f: f.__name__)
 def test_both_operands_may_be_anything(f):

@@ -11,6 +11,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.core.weak import weak
 from tests.tiers import some
 
 
@@ -32,6 +33,18 @@ def test_traced_numbers_are_no_keys_unless_they_are_integers():
         for a, b in ((1, 1), (1, 2), (5, 5), (2, 1), (1, 1)):
             args = np.int64(a), np.int64(b)
             assert compiled(*args) == f(*args)
+
+
+@pytest.mark.parametrize("number", [-2.5, 2.5, -3, 3, -1.5 + 2j, True])
+def test_weak_numbers_are_numbers_and_arrays_without_axes(number):
+    one = weak(number)
+    kind = np.result_type(type(number))
+    assert abs(one) == abs(number)
+    assert abs(one).dtype == abs(kind.type(number)).dtype
+    for index, shape in ((..., ()), (None, (1,)), ((None, None), (1, 1)), ((), ())):
+        part = one[index]
+        assert (part.dtype, part.shape) == (kind, shape)
+        assert np.all(part == number)
 
 
 def types(out):

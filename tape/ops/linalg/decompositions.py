@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -209,11 +209,10 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
 # (Walter, Lehmann and Lamour 2012; Roberts and Roberts 2020 for wide ones.)
 
 
-class QRResult(NamedTuple):
-    """Result of `qr`."""
-
-    Q: Any
-    R: Any
+if TYPE_CHECKING:
+    from numpy.linalg._linalg import QRResult
+else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
+    QRResult = type(np.linalg.qr(np.eye(1)))
 
 
 def _qr_shapes(a: Any, *, mode: str) -> Any:

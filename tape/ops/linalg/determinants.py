@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -227,11 +227,10 @@ def det(a: Any) -> Any:
 # ---- the logarithm -------------------------------------------------------------------------------
 
 
-class SlogdetResult(NamedTuple):
-    """Result of `slogdet`."""
-
-    sign: Any
-    logabsdet: Any
+if TYPE_CHECKING:
+    from numpy.linalg._linalg import SlogdetResult
+else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
+    SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 
 _slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()], lower=lambda b, a: b.linalg("slogdet", a))

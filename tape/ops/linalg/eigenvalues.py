@@ -6,7 +6,7 @@ With ``A V = V W`` and ``M = inv(V) dA V``, eigenvalues change by the diagonal o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,18 +39,11 @@ declare_samples(
 )
 
 
-class EigResult(NamedTuple):
-    """Result of `eig`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class EighResult(NamedTuple):
-    """Result of `eigh`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
+if TYPE_CHECKING:
+    from numpy.linalg._linalg import EighResult, EigResult
+else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
+    EigResult = type(np.linalg.eig(np.eye(1)))
+    EighResult = type(np.linalg.eigh(np.eye(1)))
 
 
 def _shapes(a: Any, *_: Any, **attrs: Any) -> Any:

@@ -13,7 +13,7 @@ complex.)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,12 +47,10 @@ declare_samples(
 )
 
 
-class SVDResult(NamedTuple):
-    """Result of `svd`."""
-
-    U: Any
-    S: Any
-    Vh: Any
+if TYPE_CHECKING:
+    from numpy.linalg._linalg import SVDResult
+else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
+    SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
 def _shapes(a: Any, *, full_matrices: bool, hermitian: bool) -> Any:

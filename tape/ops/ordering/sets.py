@@ -6,7 +6,7 @@ elements, the first one has the derivative.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,27 +45,12 @@ declare_samples(
 )
 
 
-class UniqueAllResult(NamedTuple):
-    """Result of `unique_all`."""
-
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
-
-
-class UniqueCountsResult(NamedTuple):
-    """Result of `unique_counts`."""
-
-    values: Any
-    counts: Any
-
-
-class UniqueInverseResult(NamedTuple):
-    """Result of `unique_inverse`."""
-
-    values: Any
-    inverse_indices: Any
+if TYPE_CHECKING:
+    from numpy.lib._arraysetops_impl import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
+else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
+    UniqueAllResult = type(np.unique_all(np.zeros(1)))
+    UniqueCountsResult = type(np.unique_counts(np.zeros(1)))
+    UniqueInverseResult = type(np.unique_inverse(np.zeros(1)))
 
 
 def _unique_parts(x: Any, *, axis: int | None, equal_nan: bool) -> Any:
