@@ -265,3 +265,29 @@ def test_distributions_of_scipy_draw_in_each_call(f):
 
 
 FROZEN = norm(0, 1)
+
+
+def test_a_call_that_runs_again_finds_the_environment_as_it_was(monkeypatch):
+    monkeypatch.setenv("TAPE_KEPT", "kept")
+
+    def f(x, n):
+        k = int(os.environ.get("TAPE_COUNT", "0")) + 1
+        os.environ["TAPE_COUNT"] = str(k)
+        os.environ.pop("TAPE_KEPT", None)
+        return x * len(range(n)) * k
+
+    compiled = tape.compile(f)
+    monkeypatch.delenv("TAPE_COUNT", raising=False)
+    assert [compiled(1.0, n) for n in (1, 2, 3, 3)] == [1, 4, 9, 12]
+    assert (os.environ["TAPE_COUNT"], os.environ.get("TAPE_KEPT")) == ("4", None)
+    del os.environ["TAPE_COUNT"]
+
+
+@pytest.mark.parametrize(("shape", "at"), [((), ()), ((2, 3), (1, 1)), ((2, 2, 2), (0, 1, 1))])
+def test_views_of_memory_are_read_anew(shape, at):
+    numbers = np.zeros(shape)
+    memory = memoryview(numbers)
+    compiled = tape.compile(lambda x: x * (memory[at] + 1))
+    for k in (0.0, 1.0, 1.0, 2.0, 0.0):
+        numbers[...] = k
+        assert compiled(3.0) == 3 * (k + 1)

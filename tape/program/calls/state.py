@@ -6,6 +6,7 @@ random numbers is none to make a program of.
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import types
@@ -194,8 +195,22 @@ def _restore(binding: Binding, stored: set[str]) -> None:
     elif binding.kind in _OF_ATTRIBUTES:
         if not binding.value:
             delattr(binding.owner, binding.key)
+    elif binding.kind == "items":
+        _restore_environment(dict(binding.value))
     elif binding.key in stored and not binding.holds():
         binding.rebind(binding.value)
+
+
+def _restore_environment(before: Mapping[Any, Any]) -> None:
+    """Give variables of the environment the values that they had, as `os.environ` keeps them."""
+    now = getattr(os.environ, "_data", os.environ)
+    decoded = getattr(os.environ, "decodekey", str), getattr(os.environ, "decodevalue", str)
+    for key in {*now, *before}:
+        name = decoded[0](key)
+        if key not in before:
+            del os.environ[name]
+        elif now.get(key) != before[key]:
+            os.environ[name] = decoded[1](before[key])
 
 
 def _settle(binding: Binding) -> bool:
