@@ -114,6 +114,10 @@ class Bound(Reaching):
         copies.finish()
         return found
 
+    def functions(self) -> list[FunctionType | MethodType]:
+        """Return the functions and methods of the user that it reaches by names."""
+        return self._reach.all_functions()
+
     def is_as_it_was(self) -> bool:
         """Return whether names are bound to what there was, and arrays hold it; in a program they must."""
         changed = [kept.array for kept in self._arrays.values() if kept.is_changed()]

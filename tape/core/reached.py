@@ -87,6 +87,11 @@ def content(cell: CellType) -> Any:
         return _EMPTY
 
 
+def assigned_globals(function: FunctionType) -> frozenset[str]:
+    """Return the globals that a function assigns to."""
+    return _names(function.__code__).assigned_globals
+
+
 _content = attrgetter("cell_contents")
 _CONSTANTS = frozenset({bool, int, float, complex, str, bytes, NoneType, type, ModuleType, np.ufunc, np.int64,
                         np.float64, BuiltinFunctionType, type(np.sum), type(_EMPTY)})  # fmt: skip
@@ -221,6 +226,10 @@ class Reach:
             yield var
         for one in self.inner:
             yield from one._reach.all_vars()
+
+    def all_functions(self) -> list[FunctionType | MethodType]:
+        """Return the functions and methods."""
+        return [*self.functions.values(), *[one for one in self._seen.values() if type(one) is MethodType]]
 
     def forget_changed(self) -> None:
         """Note no longer what is bound to something else now."""

@@ -10,6 +10,7 @@ from tape.core import streams
 from tape.core.closures import Bound
 from tape.core.dispatch import recorder
 from tape.transforms._derived import derived
+from tape.transforms._leaks import Leaks
 from tape.transforms._record import name_of
 from tape.transforms._segment import Segment
 
@@ -40,6 +41,12 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     ShapeError
         In a sweep, if ``f`` returns another structure or other shapes than before.
 
+    Warns
+    -----
+    LostDerivativeWarning
+        When called, if ``f`` puts floats into variables, lists, dicts or attributes around it: they have no
+        derivative there.
+
     Examples
     --------
     >>> import numpy as np, tape
@@ -55,7 +62,10 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         bound, scope = Bound(f), streams.innermost()
         if not streams.mapped(scope) and (scope is None or recorder() is None):
-            return Segment(streams.repeatable(bound, name), args, kwargs, name).as_rerun()
+            leaks = Leaks(bound)
+            found = Segment(streams.repeatable(bound, name), args, kwargs, name).as_rerun()
+            leaks.warn(name)
+            return found
         # The next state, or another one for each example, is nothing that a node of floats can return.
         return streams.without_or_else(
             lambda f: Segment(f, args, kwargs, name).as_rerun(), bound, lambda: f(*args, **kwargs)

@@ -350,7 +350,7 @@ class Search:
 
     def _visit_items(self, items: Any) -> None:
         if isinstance(items, memoryview) and items.ndim != 1:
-            for index in islice(np.ndindex(items.shape), _MOST_ITEMS):
+            for index in islice(np.ndindex(items.shape or ()), _MOST_ITEMS):
                 self._bind("item", items, index, items[index])
             return
         if isinstance(items, tuple):
