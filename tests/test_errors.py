@@ -136,6 +136,7 @@ BAD_INPUT = [
     (lambda b: b.trace.jvp(b.y, [b.v]), errors.SeedError, ["tangents", "dict"]),
     (lambda b: b.trace.jvp(b.y, {b.v: np.ma.ones((2, 3))}), errors.SeedError, ["masked array"]),
     (lambda b: np.ediff1d(b.mask), errors.DTypeError, ["ediff1d", "bools"]),
+    (lambda b: np.gradient(b.mask), errors.DTypeError, ["gradient", "bools"]),
     (lambda b: ops.softmax_cross_entropy(np.ones((3, 0)), b.x), errors.ShapeError, ["last axis", "[3, 0]"]),
     # dtypes
     (lambda b: b.trace.param(3), errors.DTypeError, ["param", "int64", "float"]),

@@ -226,3 +226,28 @@ def test_errors_name_the_loop():
         for g in (call, tape.compile(call)):
             with pytest.raises(error, match=match):
                 g(np.array([2.0, 0.0, 1.0]))
+
+
+INTS = {
+    "bools": lambda x: tape.scan(lambda c, v: (c * v, c > v), x, x + 1),
+    "ints": lambda x: tape.scan(lambda c, v: (c * v, np.argmax(c)), x, x + 1),
+    "ints in stretches": lambda x: tape.scan(lambda c, v: (c * v, np.argmax(c)), x, x + 1, checkpoint="sqrt"),
+    "a count": lambda x: tape.scan(lambda c, v: ((c[0] * v, c[1] + 1), c[1]), (x, 0), x + 1),
+    "of a map": lambda x: (x**2, tape.map(lambda a: (a**3, (a > 0.2) * 1), x)[1]),
+}
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tape.compile])
+@pytest.mark.parametrize("name", INTS)
+def test_integers_that_steps_collect_have_no_part_in_second_derivatives(name, run):
+    def f(x):
+        state, found = INTS[name](x)
+        return np.sum((state[0] if isinstance(state, tuple) else state) * np.sum(found, axis=0) * x)
+
+    hessian, moved = run(tape.hessian(f)), run(lambda x: tape.jvp(tape.grad(f), (x,), (x,))[1])
+    x, step = np.array([0.3, 0.7, -0.4, 1.1]), 1e-5
+    for k in (1.0, 1.5, 1.0):
+        units = step * np.eye(4)
+        differences = np.stack([tape.grad(f)(k * x + u) - tape.grad(f)(k * x - u) for u in units]) / 2 / step
+        np.testing.assert_allclose(hessian(k * x), differences, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(moved(k * x), differences @ (k * x), rtol=1e-5, atol=1e-6)

@@ -324,6 +324,8 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
 
     Raises
     ------
+    DTypeError
+        If ``f`` holds bools.
     ShapeError
         If there is no such axis, too few samples along it, or not as many positions.
     OptionError
@@ -336,6 +338,8 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
     array([3., 4., 6., 7.])
     """
     f = as_operand(f)
+    if np.result_type(f).kind == "b":
+        raise DTypeError("gradient of bools is not defined. Convert them by astype(float)")
     ndim = np.ndim(f)
     chosen = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [operand_and_axis("gradient", f, i)[1] % ndim for i in chosen]
