@@ -128,6 +128,20 @@ def test_integrals_of_complex_numbers_and_of_functions_in_c():
         tape.grad(lambda b: integrate.quad(pointer, 0.0, b)[0])(1.0)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, tape.compile])
+def test_an_integral_between_equal_limits_has_a_derivative(run):
+    """SciPy does not call the integrand there."""
+    of_limit = run(tape.grad(lambda x: integrate.quad(lambda t: np.exp(-x * t), 1.0, x)[0]))
+    of_area = run(tape.grad(lambda x: integrate.quad(lambda t: x / np.sqrt(t), 0.0, x)[0]))
+    for x in (1.0, 2.0, 1.0):
+        slope = (
+            np.exp(-x * x) - sum(sign * (u * x + 1) * np.exp(-u * x) for sign, u in ((1, 1), (-1, x))) / x**2
+        )
+        assert_close(of_limit(x), slope, 1e-9)
+    with np.errstate(all="ignore"):
+        assert_close(of_area(1.0), 3.0, 1e-9)
+
+
 def test_integrals_that_are_refused():
     with pytest.raises(errors.UnsupportedError, match="weight"):
         tape.grad(lambda a: integrate.quad(lambda x: a * x, 0.0, 1.0, weight="cos", wvar=2.0)[0])(1.0)

@@ -136,6 +136,31 @@ def test_diric_where_the_sine_is_zero():
     assert np.isnan(special.diric(1.0, np.array([0.5, -1]))).all()
 
 
+def test_diric_of_no_number_is_none():
+    x = np.array([np.nan, np.inf, 1.0])
+    with np.errstate(all="ignore"):
+        for n in (1, np.array([1, 1, 1]), np.array([1, 2, 3])):
+            np.testing.assert_array_equal(np.isnan(special.diric(x, n)), [True, True, False])
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "free"),
+    [
+        ("pdtrik", (0.5, 0.3), (0.9, 2.0)),
+        ("fdtridfd", (0.5, 0.7, 0.3), (2.5, 0.4, 1.5)),
+        ("stdtridf", (0.5, 0.3), (0.8, 1.5)),
+    ],
+)
+def test_parameters_that_are_held_at_a_bound_have_no_slope(name, held, free):
+    f, theirs, step = getattr(special, name), getattr(original, name), 1e-5
+    for point, is_held in ((held, True), (free, False)):
+        for k in range(len(point)):
+            found = tape.grad(f, argnums=k)(*point)
+            ends = [theirs(*point[:k], point[k] + h, *point[k + 1 :]) for h in (step, -step)]
+            expected = 0.0 if is_held else (ends[0] - ends[1]) / (2 * step)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_impossible_counts_are_none():
     n, k = np.array([5.0, 2.0, -1.0, 4.0]), np.array([2.0, 3.0, 1.0, -1.0])
     for name in ("comb", "perm"):

@@ -60,7 +60,7 @@ bdtri = scipy_ufunc(
 # ---- counts: bdtr(k, n, p) is 1 - betainc(k + 1, n - k, p), nbdtr(k, n, p) is betainc(n, k + 1, p) --------
 
 
-def _free(out: Any, slope: Any) -> Any:
+def free(out: Any, slope: Any) -> Any:
     """Return the slope of a count; none where it is held at 0, as the probability is less than that of 0."""
     return where(out == 0, 0.0, slope)
 
@@ -80,9 +80,9 @@ def _by_p(k: Any, n: Any, p: Any) -> Any:
 bdtrik = scipy_ufunc(
     "bdtrik",
     "The k, not whole, for which ``bdtr(k, n, p)`` is y, of y, n and p.",
-    lambda d, out, y, n, p: d * _free(out, 1 / _by_k(out, n, p)),
-    lambda d, out, y, n, p: -(d * _free(out, _by_n(out, n, p) / _by_k(out, n, p))),
-    lambda d, out, y, n, p: -(d * _free(out, _by_p(out, n, p) / _by_k(out, n, p))),
+    lambda d, out, y, n, p: d * free(out, 1 / _by_k(out, n, p)),
+    lambda d, out, y, n, p: -(d * free(out, _by_n(out, n, p) / _by_k(out, n, p))),
+    lambda d, out, y, n, p: -(d * free(out, _by_p(out, n, p) / _by_k(out, n, p))),
 )
 bdtrin = scipy_ufunc(
     "bdtrin",
@@ -94,9 +94,9 @@ bdtrin = scipy_ufunc(
 nbdtrik = scipy_ufunc(
     "nbdtrik",
     "The k, not whole, for which ``nbdtr(k, n, p)`` is y, of y, n and p.",
-    lambda d, out, y, n, p: d * _free(out, 1 / beta_by(0, 1)(n, out + 1, p)),
-    lambda d, out, y, n, p: -(d * _free(out, beta_by(1, 0)(n, out + 1, p) / beta_by(0, 1)(n, out + 1, p))),
-    lambda d, out, y, n, p: -(d * _free(out, beta_density(n, out + 1, p) / beta_by(0, 1)(n, out + 1, p))),
+    lambda d, out, y, n, p: d * free(out, 1 / beta_by(0, 1)(n, out + 1, p)),
+    lambda d, out, y, n, p: -(d * free(out, beta_by(1, 0)(n, out + 1, p) / beta_by(0, 1)(n, out + 1, p))),
+    lambda d, out, y, n, p: -(d * free(out, beta_density(n, out + 1, p) / beta_by(0, 1)(n, out + 1, p))),
 )
 nbdtrin = scipy_ufunc(
     "nbdtrin",

@@ -8,6 +8,8 @@ from typing import Any
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc, truncated
+from tape.ops.elementwise.selection import where
+from tape.ops.special.binomial import free
 from tape.ops.special.incomplete import beta_by, beta_density, gamma_by_parameter, gamma_density
 from tape.ops.special.normal import ndtri
 from tape.ops.special.probabilities import chi_by_v, chi_density, f_by_m, f_by_n, f_by_x
@@ -31,6 +33,12 @@ declare_samples(
     "scipy.special.pdtrik(0.3 + x / 9, 3 + v)",
     "scipy.special.stdtridf(0.8, 1 + x)",
 )
+
+
+def _found(out: Any, slope: Any) -> Any:
+    """Return the slope of degrees of freedom; none where SciPy has stopped looking for them."""
+    return where((out < 1e-30) | (out > 9.9e9), 0.0, slope)
+
 
 btdtria = scipy_ufunc(
     "btdtria",
@@ -69,21 +77,21 @@ gdtrib = scipy_ufunc(
 fdtridfd = scipy_ufunc(
     "fdtridfd",
     "The dfd for which ``fdtr(dfn, dfd, x)`` is p, of dfn, p and x.",
-    lambda d, out, m, p, x: -(d * (f_by_m(m, out, x) / f_by_n(m, out, x))),
-    lambda d, out, m, p, x: d / f_by_n(m, out, x),
-    lambda d, out, m, p, x: -(d * (f_by_x(m, out, x) / f_by_n(m, out, x))),
+    lambda d, out, m, p, x: -(d * _found(out, f_by_m(m, out, x) / f_by_n(m, out, x))),
+    lambda d, out, m, p, x: d * _found(out, 1 / f_by_n(m, out, x)),
+    lambda d, out, m, p, x: -(d * _found(out, f_by_x(m, out, x) / f_by_n(m, out, x))),
 )
 stdtridf = scipy_ufunc(
     "stdtridf",
     "The df for which ``stdtr(df, t)`` is p, of p and t.",
-    lambda d, out, p, t: d / student_by_df(out, t),
-    lambda d, out, p, t: -(d * (student_density(out, t) / student_by_df(out, t))),
+    lambda d, out, p, t: d * _found(out, 1 / student_by_df(out, t)),
+    lambda d, out, p, t: -(d * _found(out, student_density(out, t) / student_by_df(out, t))),
 )
 pdtrik = scipy_ufunc(
     "pdtrik",
     "The k, not whole, for which ``gammaincc(k + 1, m)`` is p, of p and m.",
-    lambda d, out, p, m: -(d / gamma_by_parameter(out + 1, m)),
-    lambda d, out, p, m: -(d * (gamma_density(out + 1, m) / gamma_by_parameter(out + 1, m))),
+    lambda d, out, p, m: -(d * free(out, 1 / gamma_by_parameter(out + 1, m))),
+    lambda d, out, p, m: -(d * free(out, gamma_density(out + 1, m) / gamma_by_parameter(out + 1, m))),
 )
 nbdtri = scipy_ufunc(
     "nbdtri",

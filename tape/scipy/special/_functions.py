@@ -243,7 +243,8 @@ def diric(x: Any, n: Any) -> Any:
     n = np.asarray(as_operand(n))
     is_size = (n == np.floor(n)) & (n > 0)
     size = np.where(is_size, n, 1)
-    return np.where(is_size, special.eval_chebyu(size - 1.0, cosine) / size, np.nan)
+    is_known = is_size & ~np.isnan(cosine)  # the polynomial of degree 0 is 1, whatever it is of
+    return np.where(is_known, special.eval_chebyu(size - 1.0, cosine) / size, np.nan)
 
 
 def _refuse_exact(name: str, is_exact: bool) -> None:

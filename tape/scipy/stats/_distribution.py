@@ -104,8 +104,8 @@ class Distribution:
             )
         values = {name: as_operand(self.name, value) for name, value in given.items()}
         shapes = [values[name] for name in self.shapes]
-        if all(type(shape) in (int, float) for shape in shapes) and not self._is_valid(*shapes):
-            shapes = [np.float64(shape) for shape in shapes]  # which may divide by zero
+        if shapes and all(map(_is_pythons, shapes)) and not self._is_valid(*shapes):
+            shapes = [as_argument(self.name, shape) for shape in shapes]  # which may divide by zero
         return shapes, values.get("loc", 0), values.get("scale", 1)
 
     # ---- moments ----------------------------------------------------------------------------------------
@@ -375,6 +375,11 @@ def as_operand(name: str, x: Any) -> Array:
             f"{name} is a distribution of real numbers, and was given {x!r}. Pass its real part"
         )
     return x
+
+
+def _is_pythons(x: Array) -> bool:
+    """Return whether it is a number of Python's, in a compiled function too."""
+    return type(x) in (int, float) or isinstance(plain(x), Weak)
 
 
 def as_argument(name: str, x: Any) -> Array:
