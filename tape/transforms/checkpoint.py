@@ -63,9 +63,10 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         bound, scope = Bound(f), streams.innermost()
         if not streams.mapped(scope) and (scope is None or recorder() is None):
             leaks = Leaks(bound)
-            found = Segment(streams.repeatable(bound, name), args, kwargs, name).as_rerun()
-            leaks.warn(name)
-            return found
+            segment = Segment(streams.repeatable(bound, name), args, kwargs, name)
+            if segment.operands:
+                leaks.warn(name)
+            return segment.as_rerun()
         # The next state, or another one for each example, is nothing that a node of floats can return.
         return streams.without_or_else(
             lambda f: Segment(f, args, kwargs, name).as_rerun(), bound, lambda: f(*args, **kwargs)
