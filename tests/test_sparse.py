@@ -54,7 +54,7 @@ def _added(v, places):
     return new
 
 
-def _put(v, places):
+def _put_along(v, places):
     new = np.zeros(8, like=v)
     np.put_along_axis(new, places, v, 0)
     return new
@@ -137,7 +137,7 @@ EXACT = {
     "a scan that reads at computed positions": lambda x: tape.scan(
         lambda c, k: (c, x[(3 * k + 1) % 8] * c), x[:2], np.arange(4)
     )[1],
-    "written along an axis": lambda x: _put(x**2, np.arange(8)[::-1])[1:],
+    "written along an axis": lambda x: _put_along(x**2, np.arange(8)[::-1])[1:],
     "a loop rolled up": lambda x: [x := np.sin(x) + 2 * x for _ in range(12)][-1],
     "checkpoint": tape.checkpoint(lambda x: np.sin(x) * x),
     "compiled": tape.compile(lambda x: x * x[0]),
@@ -234,7 +234,7 @@ def test_a_pattern_covers_what_data_decide(name):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: _put(x**2, np.argsort(x)) * np.arange(8.0),
+        lambda x: _put_along(x**2, np.argsort(x)) * np.arange(8.0),
         lambda x: tape.scan(
             lambda c, k: (c, np.take_along_axis(c * x, np.argsort(c), 0)[1:]), x, np.arange(3.0)
         )[1],
