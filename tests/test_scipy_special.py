@@ -149,6 +149,7 @@ def test_diric_of_no_number_is_none():
         ("pdtrik", (0.5, 0.3), (0.9, 2.0)),
         ("fdtridfd", (0.5, 0.7, 0.3), (2.5, 0.4, 1.5)),
         ("stdtridf", (0.5, 0.3), (0.8, 1.5)),
+        ("stdtridf", (0.6, 0.2), (0.8, 1.4)),
     ],
 )
 def test_parameters_that_are_held_at_a_bound_have_no_slope(name, held, free):

@@ -3,6 +3,7 @@
 import decimal
 import mmap
 import multiprocessing
+import os
 import queue
 import threading
 from array import array
@@ -152,6 +153,19 @@ def test_events(module):
     stop.clear()
     undo()
     assert stop.is_set()
+
+
+def test_the_environment(monkeypatch):
+    monkeypatch.setenv("TAPE_A", "a")
+    monkeypatch.setenv("TAPE_B", "b")
+    monkeypatch.delenv("TAPE_C", raising=False)
+    undo = undo_of(os.environ)
+    before = dict(os.environ)
+    os.environ.update(TAPE_A="x", TAPE_C="c")
+    del os.environ["TAPE_B"]
+    undo()
+    assert dict(os.environ) == before
+    assert [os.getenv(f"TAPE_{name}") for name in "ABC"] == ["a", "b", None]
 
 
 def test_locks():

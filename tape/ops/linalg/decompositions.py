@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from tape.ops.linalg.packing import (
     transposed,
 )
 from tape.ops.linalg.triangular import solve_triangular
+from tape.ops.named_results import QRResult
 from tape.ops.structure.joining import concatenate
 
 declare_samples(
@@ -207,12 +208,6 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
 # With A = Q R, the first k columns dA R^-1 = T (k the lesser side) and X = Q^H T: what Q turns by, Q^H dQ,
 # is the skew-Hermitian matrix with the lower triangle of X, as dR R^-1 is an upper one with real diagonal.
 # (Walter, Lehmann and Lamour 2012; Roberts and Roberts 2020 for wide ones.)
-
-
-if TYPE_CHECKING:
-    from numpy.linalg._linalg import QRResult
-else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
-    QRResult = type(np.linalg.qr(np.eye(1)))
 
 
 def _qr_shapes(a: Any, *, mode: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import operator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag
 from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
+from tape.ops.named_results import SlogdetResult
 from tape.ops.reduction.reductions import sum
 
 declare_samples("np.linalg.det, np.linalg.slogdet(s)")
@@ -225,12 +226,6 @@ def det(a: Any) -> Any:
 
 
 # ---- the logarithm -------------------------------------------------------------------------------
-
-
-if TYPE_CHECKING:
-    from numpy.linalg._linalg import SlogdetResult
-else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
-    SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
 
 
 _slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()], lower=lambda b, a: b.linalg("slogdet", a))

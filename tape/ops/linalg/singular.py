@@ -13,7 +13,7 @@ complex.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from tape.ops.linalg.packing import (
     transposed,
     vanishing,
 )
+from tape.ops.named_results import SVDResult
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import expand_dims
@@ -45,12 +46,6 @@ declare_samples(
     "np.linalg.svd(x, full_matrices=False)[1]",
     "np.linalg.svdvals(x)",
 )
-
-
-if TYPE_CHECKING:
-    from numpy.linalg._linalg import SVDResult
-else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
-    SVDResult = type(np.linalg.svd(np.eye(1)))
 
 
 def _shapes(a: Any, *, full_matrices: bool, hermitian: bool) -> Any:

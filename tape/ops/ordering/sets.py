@@ -6,7 +6,7 @@ elements, the first one has the derivative.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, sorting
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_and, not_equal
+from tape.ops.named_results import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
 from tape.ops.ordering.sorting import batch_first, sort, stable_argsort
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.indexing import getitem
@@ -43,14 +44,6 @@ declare_samples(
     "np.unique, np.unique_all, np.unique_counts, np.unique_inverse(x)",
     "np.unique_values(x).sum()",
 )
-
-
-if TYPE_CHECKING:
-    from numpy.lib._arraysetops_impl import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
-else:  # the classes of NumPy itself, which exports none: results of Vars and of arrays are alike
-    UniqueAllResult = type(np.unique_all(np.zeros(1)))
-    UniqueCountsResult = type(np.unique_counts(np.zeros(1)))
-    UniqueInverseResult = type(np.unique_inverse(np.zeros(1)))
 
 
 def _unique_parts(x: Any, *, axis: int | None, equal_nan: bool) -> Any:

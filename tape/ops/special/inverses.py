@@ -36,8 +36,11 @@ declare_samples(
 
 
 def _found(out: Any, slope: Any) -> Any:
-    """Return the slope of degrees of freedom; none where SciPy has stopped looking for them."""
-    return where((out < 1e-30) | (out > 9.9e9), 0.0, slope)
+    """Return the slope of degrees of freedom; none where none fits, and SciPy returns where it stops looking.
+
+    That is at 1e10 for Student's distribution, at 1e100 for F, and for both at a number far below 1e-30.
+    """
+    return where((out < 1e-30) | (out == 1e10) | (out >= 1e99), 0.0, slope)
 
 
 btdtria = scipy_ufunc(

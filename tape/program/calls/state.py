@@ -76,7 +76,8 @@ class State:
         self._collections = [(b, _held(b.owner), undo_of(b.owner)) for b in each if b.kind in _OF_ITEMS]
         self._stored = stored
         self._drawn = [(generator, _state_of(generator)) for generator in generators]
-        self._arrays = [undo for binding in arrays if (undo := undo_of(binding.value)) is not None]
+        others = [*[b.value for b in arrays], *[os.environ for b in each if b.kind == "items"]]
+        self._others = [undo for one in others if (undo := undo_of(one)) is not None]
         self._from_traced: set[int] = set()  # bindings that the run has bound to traced values, by id
 
     def settle(self) -> None:
@@ -94,7 +95,7 @@ class State:
     def restore(self) -> None:
         """Bind names that a run has bound to something else as they were, for it to run again.
 
-        Collections, small arrays and generators of random numbers are what they were, too.
+        Collections, small arrays, the environment and generators of random numbers are what they were, too.
         """
         for binding in self._names:
             with suppress(Exception):
@@ -112,7 +113,7 @@ class State:
         for generator, state in self._drawn:
             if _state_of(generator) != state:
                 _set_state(generator, state)
-        for undo in self._arrays:
+        for undo in self._others:
             undo()
 
     def changed(self) -> Binding | None:
@@ -195,22 +196,8 @@ def _restore(binding: Binding, stored: set[str]) -> None:
     elif binding.kind in _OF_ATTRIBUTES:
         if not binding.value:
             delattr(binding.owner, binding.key)
-    elif binding.kind == "items":
-        _restore_environment(dict(binding.value))
     elif binding.key in stored and not binding.holds():
         binding.rebind(binding.value)
-
-
-def _restore_environment(before: Mapping[Any, Any]) -> None:
-    """Give variables of the environment the values that they had, as `os.environ` keeps them."""
-    now = getattr(os.environ, "_data", os.environ)
-    decoded = getattr(os.environ, "decodekey", str), getattr(os.environ, "decodevalue", str)
-    for key in {*now, *before}:
-        name = decoded[0](key)
-        if key not in before:
-            del os.environ[name]
-        elif now.get(key) != before[key]:
-            os.environ[name] = decoded[1](before[key])
 
 
 def _settle(binding: Binding) -> bool:

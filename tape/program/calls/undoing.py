@@ -10,7 +10,7 @@ import mmap
 import types
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from itertools import islice
 from queue import Empty
 from typing import Any
@@ -64,6 +64,18 @@ def _of_dict(value: dict[Any, Any]) -> Undo:
         if [*base.keys(value)] != [*keys]:  # else it may be the attributes of what other threads use
             base.clear(value)
         base.update(value, held)
+
+    return undo
+
+
+def _of_environment(value: MutableMapping[Any, Any]) -> Undo:
+    held = dict(value)
+
+    def undo() -> None:
+        now = dict(value)
+        for name in now.keys() - held.keys():
+            del value[name]
+        value.update(held.items() - now.items())
 
     return undo
 
@@ -234,6 +246,7 @@ _UNDOS: dict[type, Callable[[Any], Undo | None]] = {
     decimal.Context: _of_slots,
 }
 _OF_LIBRARIES: dict[str, Callable[[Any], Undo | None]] = {
+    "os._Environ": _of_environment,
     "xml.etree.ElementTree.Element": _of_element,
     "unittest.mock.NonCallableMock": _of_mock,
     "_thread.lock": _of_lock,

@@ -26,7 +26,7 @@ from tape.transforms.loops.steps import (
 
 
 def push(tangents: Sequence[Any], out: Any, *operands: Any, steps: Steps) -> Results:
-    """Return the tangents of all results; the rule of the operation."""
+    """Return the tangents of all results, the rule of the operation; integers have none."""
     tangents = [t if is_float(x) else None for t, x in zip(tangents, operands, strict=True)]
     try:
         return _push_in_loop(tangents, operands, steps)
