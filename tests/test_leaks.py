@@ -1,4 +1,4 @@
-"""Floats that a checkpointed function puts elsewhere than into its result: a warning, as no slope is theirs."""
+"""Floats that a checkpointed function puts elsewhere than into its result have no slope: a warning says so."""
 
 import numpy as np
 import pytest
