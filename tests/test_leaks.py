@@ -1,4 +1,4 @@
-"""Floats that a checkpointed function puts elsewhere than into its result have no slope: a warning says so."""
+"""Floats that a checkpointed function puts elsewhere than into its result: a warning."""
 
 import numpy as np
 import pytest
