@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
@@ -35,12 +36,14 @@ declare_samples(
 )
 
 
-def _found(out: Any, slope: Any) -> Any:
+def _found(out: Any, slope_at: Callable[[Any], Any]) -> Any:
     """Return the slope of degrees of freedom; none where none fits, and SciPy returns where it stops looking.
 
-    That is at 1e10 for Student's distribution, at 1e100 for F, and for both at a number far below 1e-30.
+    That is at 1e10 for Student's distribution, at 1e100 for F, and for both at a number far below 1e-30. Of
+    more than 1e30 no digit of a probability depends; 1e100 is too large for float32.
     """
-    return where((out < 1e-30) | (out == 1e10) | (out >= 1e99), 0.0, slope)
+    is_none = (out < 1e-30) | (out == 1e10) | (out > 1e30)
+    return where(is_none, 0.0, slope_at(where(is_none, 1.0, out)))
 
 
 btdtria = scipy_ufunc(
@@ -80,15 +83,15 @@ gdtrib = scipy_ufunc(
 fdtridfd = scipy_ufunc(
     "fdtridfd",
     "The dfd for which ``fdtr(dfn, dfd, x)`` is p, of dfn, p and x.",
-    lambda d, out, m, p, x: -(d * _found(out, f_by_m(m, out, x) / f_by_n(m, out, x))),
-    lambda d, out, m, p, x: d * _found(out, 1 / f_by_n(m, out, x)),
-    lambda d, out, m, p, x: -(d * _found(out, f_by_x(m, out, x) / f_by_n(m, out, x))),
+    lambda d, out, m, p, x: -(d * _found(out, lambda n: f_by_m(m, n, x) / f_by_n(m, n, x))),
+    lambda d, out, m, p, x: d * _found(out, lambda n: 1 / f_by_n(m, n, x)),
+    lambda d, out, m, p, x: -(d * _found(out, lambda n: f_by_x(m, n, x) / f_by_n(m, n, x))),
 )
 stdtridf = scipy_ufunc(
     "stdtridf",
     "The df for which ``stdtr(df, t)`` is p, of p and t.",
-    lambda d, out, p, t: d * _found(out, 1 / student_by_df(out, t)),
-    lambda d, out, p, t: -(d * _found(out, student_density(out, t) / student_by_df(out, t))),
+    lambda d, out, p, t: d * _found(out, lambda n: 1 / student_by_df(n, t)),
+    lambda d, out, p, t: -(d * _found(out, lambda n: student_density(n, t) / student_by_df(n, t))),
 )
 pdtrik = scipy_ufunc(
     "pdtrik",
