@@ -6,6 +6,8 @@ from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
+import numpy as np
+
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.scipy_ufuncs import scipy_ufunc, truncated
@@ -40,9 +42,10 @@ def _found(out: Any, slope_at: Callable[[Any], Any]) -> Any:
     """Return the slope of degrees of freedom; none where none fits, and SciPy returns where it stops looking.
 
     That is at 1e10 for Student's distribution, at 1e100 for F, and for both at a number far below 1e-30. Of
-    more than 1e30 no digit of a probability depends; 1e100 is too large for float32.
+    more than 1e30 no digit of a probability depends. The bounds are float64, as float16 and float32 hold none
+    of them, or not all.
     """
-    is_none = (out < 1e-30) | (out == 1e10) | (out > 1e30)
+    is_none = (out < np.float64(1e-30)) | (out == np.float64(1e10)) | (out > np.float64(1e30))
     return where(is_none, 0.0, slope_at(where(is_none, 1.0, out)))
 
 
