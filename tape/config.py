@@ -10,9 +10,11 @@ import math
 import os
 import platform
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +157,7 @@ def num_threads() -> int:
     """Return the number of threads for large arrays, in elementwise operations and reductions.
 
     It is TAPE_NUM_THREADS from the environment; else OMP_NUM_THREADS, which job schedulers and process
-    pools set; else the number of usable cores, at most 8. Small arrays use one thread. Every call asks the
-    system, which takes about 0.1 ms.
+    pools set; else the number of usable cores, at most 8. Small arrays use one thread.
 
     Raises
     ------
@@ -204,10 +205,15 @@ def _affinity() -> int:
 
 
 def _cpu_quota(cgroups: Path) -> float | None:
-    """Return the CPU quota of the container, in cores; None if there is no limit.
+    """Return the CPU quota of the container, in cores, as it was within the last second; None if unlimited.
 
     Both versions of Linux's control groups are read, at the path where a container sees its own.
     """
+    return _quota_in(cgroups, int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _quota_in(cgroups: Path, second: int) -> float | None:
     with suppress(OSError, ValueError):
         quota, period = (cgroups / "cpu.max").read_text().split()
         return None if quota == "max" else int(quota) / int(period)

@@ -7,7 +7,7 @@ import io
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from os.path import dirname, join
 from typing import Any
@@ -17,6 +17,7 @@ from tape.conversion.foreign import module_of
 
 __all__ = [
     "EMPTY",
+    "absent_from",
     "attributes_of",
     "content_of",
     "is_empty",
@@ -97,6 +98,13 @@ def own_attributes(value: Any) -> dict[str, Any] | None:
         return vars(value)
     except Exception:  # of whatever kind its own code raises
         return None
+
+
+def absent_from(value: Any, names: Iterable[str]) -> list[str]:
+    """Return those names, sorted, that neither an object nor a class of it has; its own code is not run."""
+    kinds = [*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())]
+    held = [own_attributes(value) or {}, *map(vars, kinds)]
+    return sorted([name for name in names if not any(name in one for one in held)])
 
 
 def slots_of(kind: type) -> frozenset[str]:

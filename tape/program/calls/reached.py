@@ -35,6 +35,7 @@ from tape.program.calls.contents import Contents, is_compared
 from tape.program.calls.flows import Flows
 from tape.program.calls.objects import (
     EMPTY,
+    absent_from,
     attributes_of,
     content_of,
     is_empty,
@@ -93,6 +94,8 @@ class Search:
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
+        self._looked_up: tuple[int, bool, int] = (0, False, 0)  # for what, and of how many owners
+        self._users: dict[int, bool] = {}  # whether classes are the user's, by id
         self._of_libraries: list[Any] = []  # objects whose classes are, or derive from one that is
         self._collections: list[tuple[str, Any]] = []  # with names, which code may only put something into
         self._visit_all()
@@ -127,21 +130,19 @@ class Search:
         for owner in self._owners if self._optional or made else ():
             own = own_attributes(owner)
             if type(own) is dict:
-                for name in sorted(self._optional | made):
-                    if name not in own and getattr_static(owner, name, EMPTY) is EMPTY:
-                        bindings = self.found if name in self._optional else self.watched
-                        bindings.append(Binding("presence", own, name, False))
+                for name in absent_from(owner, self._optional | made):
+                    bindings = self.found if name in self._optional else self.watched
+                    bindings.append(Binding("presence", own, name, False))
             self._note_absent(owner)
 
     def _note_absent(self, owner: Any) -> None:
         """Note the attributes that code may do without and neither an object nor its class have."""
         kind = owner if isinstance(owner, type) else type(owner)
-        bases, slots = self._users_bases(kind), slots_of(kind)
-        for name in sorted(self._optional):
-            if name in slots and not hasattr(owner, name):
-                self.found.append(Binding("has", owner, name, False))
-            elif getattr_static(owner, name, EMPTY) is EMPTY:
-                self.found += [Binding("own", base, name, False) for base in bases]
+        bases = self._users_bases(kind)
+        empty = [name for name in self._optional & slots_of(kind) if not hasattr(owner, name)]
+        self.found += [Binding("has", owner, name, False) for name in sorted(empty)]
+        for name in absent_from(owner, self._optional):
+            self.found += [Binding("own", base, name, False) for base in bases]
 
     def _visit_all(self) -> None:
         while self._waiting or self._look_up_attributes():
@@ -369,7 +370,9 @@ class Search:
 
     def _look_up_attributes(self) -> bool:
         """Look up attributes that code reads, unless that is done; return whether there were any."""
-        for owner in self._owners:
+        *of_what, done = self._looked_up
+        self._looked_up = (len(self._attributes), self._is_open, len(self._owners))
+        for owner in self._owners[done if of_what == [*self._looked_up[:2]] else 0 :]:
             for name in sorted(self._names_of(owner)):
                 if (id(owner), name) not in self._known:
                     self._known.add((id(owner), name))
@@ -454,10 +457,12 @@ class Search:
         return [base for base in kind.__mro__ if self._is_users(base)]
 
     def _is_users(self, kind: type) -> bool:
-        file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
-        if file is None:
-            return not is_library(kind)
-        return not self._is_library(file)
+        known = self._users.get(id(kind))
+        if known is None:
+            file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
+            known = not (is_library(kind) if file is None else self._is_library(file))
+            self._users[id(kind)] = known
+        return known
 
     def _is_library(self, filename: str) -> bool:
         """Return whether a file is of a library: not the user's, nor of the package of the function."""

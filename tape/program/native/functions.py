@@ -52,6 +52,7 @@ class _UFunc(ctypes.Structure):
 
 
 _lock = lock_across_forks()
+_entered: list[Native] = []
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
 _alignments: list[tuple[int, ...]] = [()] * len(KERNELS)
@@ -65,6 +66,14 @@ FOLDING = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 def prepare() -> Native:
     """Load the machine, and enter the functions that every program needs into the table."""
     code = native()
+    if _entered != [code]:
+        _enter_all(code)
+        _entered[:] = [code]
+    return code
+
+
+def _enter_all(code: Native) -> None:
+    """Enter the functions that every program needs: kernels of the machine, Python's and the C library's."""
     for number, name in enumerate(KERNELS):
         if name in code.addresses:
             FUNCTION_TABLE[number] = code.addresses[name]
@@ -78,7 +87,6 @@ def prepare() -> Native:
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:
             FUNCTION_TABLE[number] = _c_function(name)
-    return code
 
 
 def _c_function(name: str) -> int:
