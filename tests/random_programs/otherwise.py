@@ -67,12 +67,14 @@ class _Reordering(_Replacing):
 
 
 class _Computing(_Replacing):
-    """Products, as calls of a function that computes with other numbers."""
+    """Products, as calls of a function that computes with other numbers, in batches one after the other."""
 
     def __init__(self, numbers: str) -> None:
         self.numbers = numbers
 
     def replaced(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | None:
+        if name == "tape.vmap" and len(args) == 1 and not keywords:
+            return ast.Call(ast.Name("one_by_one", ast.Load()), args, keywords)
         if name.removeprefix("np.") not in PRODUCTS:
             return None
         function = ast.parse(name, mode="eval").body
@@ -104,6 +106,17 @@ def _computed(convert: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
         return out
     converted = [convert(x) if any(x is y for y in arrays) else x for x in args]
     return np.asarray(function(*converted, **kwargs)).astype(out.dtype)[()]
+
+
+def _one_by_one(f: Any) -> Any:
+    """``tape.vmap`` of a function of one array, whose products are of plain arrays where that is plain."""
+
+    def each(x: Any) -> Any:
+        if not len(x):
+            return tape.vmap(f)(x)
+        return tape.tree.map(lambda *rows: np.stack(rows), *[f(row) for row in x])
+
+    return each
 
 
 def _product_of(order: str, a: Any, b: Any) -> Any:
@@ -197,6 +210,7 @@ OTHERWISE = {
     "linear_of": _linear,
     "extended": _extended,
     "separate": _separate,
+    "one_by_one": _one_by_one,
     "turned": _turned,
     "rounded": _rounded,
 }
