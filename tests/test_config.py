@@ -132,6 +132,17 @@ def test_quota_of_both_versions_of_control_groups(tmp_path, files, quota):
     assert config._cpu_quota(tmp_path) == quota
 
 
+def test_a_quota_that_changes_is_seen_after_a_second(tmp_path, monkeypatch):
+    seconds = iter([10.0, 10.9, 11.0])
+    monkeypatch.setattr(config.time, "monotonic", lambda: next(seconds))
+    found = []
+    for quota in ("150000", "300000", "300000"):
+        (tmp_path / "cpu.max").write_text(f"{quota} 100000\n")
+        found.append(config._cpu_quota(tmp_path))
+    monkeypatch.undo()
+    assert found == [1.5, 1.5, 3.0]
+
+
 @pytest.mark.parametrize(
     ("extensions", "expected"),
     [

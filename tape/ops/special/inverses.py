@@ -41,9 +41,8 @@ declare_samples(
 def _found(out: Any, slope_at: Callable[[Any], Any]) -> Any:
     """Return the slope of degrees of freedom; none where none fits, and SciPy returns where it stops looking.
 
-    That is at 1e10 for Student's distribution, at 1e100 for F, and for both at a number far below 1e-30. Of
-    more than 1e30 no digit of a probability depends. The bounds are float64, as float16 and float32 hold none
-    of them, or not all.
+    That is at 1e10 for Student's distribution, at 1e100 for F, and for both at a number far below 1e-30. No
+    digit of a probability changes beyond 1e30. The bounds are float64: narrower results cannot hold them all.
     """
     is_none = (out < np.float64(1e-30)) | (out == np.float64(1e10)) | (out > np.float64(1e30))
     return where(is_none, 0.0, slope_at(where(is_none, 1.0, out)))

@@ -101,7 +101,7 @@ def own_attributes(value: Any) -> dict[str, Any] | None:
 
 
 def absent_from(value: Any, names: Iterable[str]) -> list[str]:
-    """Return those names, sorted, that neither an object nor a class of it has; its own code is not run."""
+    """Return those names, sorted, that neither an object nor a class of it has, but for `__getattr__`."""
     kinds = [*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())]
     held = [own_attributes(value) or {}, *map(vars, kinds)]
     return sorted([name for name in names if not any(name in one for one in held)])

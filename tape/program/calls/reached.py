@@ -94,8 +94,9 @@ class Search:
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
-        self._looked_up: tuple[int, bool, int] = (0, False, 0)  # for what, and of how many owners
-        self._users: dict[int, bool] = {}  # whether classes are the user's, by id
+        self._wanted = (0, False)  # how many attributes, and whether all, were looked up last
+        self._looked_at = 0  # of how many owners
+        self._users: dict[int, bool] = {}  # whether classes are the user's, by id: what is kept keeps them
         self._of_libraries: list[Any] = []  # objects whose classes are, or derive from one that is
         self._collections: list[tuple[str, Any]] = []  # with names, which code may only put something into
         self._visit_all()
@@ -370,9 +371,10 @@ class Search:
 
     def _look_up_attributes(self) -> bool:
         """Look up attributes that code reads, unless that is done; return whether there were any."""
-        *of_what, done = self._looked_up
-        self._looked_up = (len(self._attributes), self._is_open, len(self._owners))
-        for owner in self._owners[done if of_what == [*self._looked_up[:2]] else 0 :]:
+        wanted = (len(self._attributes), self._is_open)
+        first = self._looked_at if wanted == self._wanted else 0
+        self._wanted, self._looked_at = wanted, len(self._owners)
+        for owner in self._owners[first:]:
             for name in sorted(self._names_of(owner)):
                 if (id(owner), name) not in self._known:
                     self._known.add((id(owner), name))

@@ -8,6 +8,7 @@ is trusted.
 from __future__ import annotations
 
 import ctypes
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,6 @@ class _UFunc(ctypes.Structure):
 
 
 _lock = lock_across_forks()
-_entered: list[Native] = []
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
 _alignments: list[tuple[int, ...]] = [()] * len(KERNELS)
@@ -66,14 +66,13 @@ FOLDING = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 def prepare() -> Native:
     """Load the machine, and enter the functions that every program needs into the table."""
     code = native()
-    if _entered != [code]:
-        _enter_all(code)
-        _entered[:] = [code]
+    _enter_all(code)
     return code
 
 
+@lru_cache(maxsize=1)
 def _enter_all(code: Native) -> None:
-    """Enter the functions that every program needs: kernels of the machine, Python's and the C library's."""
+    """Enter the functions that every program needs: the machine's, Python's and the C library's; once."""
     for number, name in enumerate(KERNELS):
         if name in code.addresses:
             FUNCTION_TABLE[number] = code.addresses[name]
