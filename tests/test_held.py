@@ -5,7 +5,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core.held import may_read
+from tape.core.held import may_read, sample
 from tape.scipy import integrate
 
 X = np.array([0.3, 0.5, 0.7])
@@ -222,12 +222,21 @@ def test_what_runs_again_gets_what_arrays_were(name, mode):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+LAYOUTS = {
+    "C": np.zeros,
+    "F": lambda shape: np.zeros(shape, order="F"),
+    "parts of rows": lambda shape: np.zeros((*shape[:-1], 2 * shape[-1]))[..., ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "shape",
     [(1024, 1024), (128, 128), (64, 64, 64), (16, 16, 64), (5000, 4), (10000, 3), (40000, 2), (9, 9999)],
 )
-def test_a_sample_of_a_large_array_lies_in_all_columns(shape):
-    scratch = np.zeros(shape)
+def test_a_sample_of_a_large_array_lies_in_all_columns(shape, layout):
+    scratch = LAYOUTS[layout](shape)
+    assert 16 <= len(sample(scratch)) // scratch.itemsize <= 512
     inside = tuple(slice(1, -1) if n > 2 else slice(1, 2) for n in shape)
 
     def f(s):

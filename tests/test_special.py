@@ -297,6 +297,18 @@ def test_derivatives_of_every_order_are_those_of_the_order_below(name, order):
     assert_close(derivative(f, order)(x), expected, 1e-8)
 
 
+@pytest.mark.parametrize("x", [0.05, 0.7, 9.0])
+def test_derivatives_of_exponential_integrals_are_those_of_the_order_below(x):
+    """DLMF 8.19.13, 8.19.2: that of order 0 is ``exp(-x) / x``."""
+    below = np.exp(-x) * np.array([1 / x, 1 / x + 1 / x**2, 1 / x + 2 / x**2 + 2 / x**3])
+    values = [below[0], special.exp1(x), special.expn(2, x)]
+    by_x = [lambda x, n=n: ops.expn(n, x) for n in range(3)]
+    found = [[derivative(f, order)(np.array(x)) for f in by_x] for order in range(3)]
+    np.testing.assert_allclose(found[0], values, rtol=1e-14)
+    np.testing.assert_allclose(found[1], [-below[1], -below[0], -special.exp1(x)], rtol=1e-14)
+    np.testing.assert_allclose(found[2], [below[2], below[1], below[0]], rtol=1e-14)
+
+
 BY_ORDER = {
     "jv": lambda v: ops.jv(v, 1.0),
     "scipy's jv": lambda v: special.jv(v, 1.0),
