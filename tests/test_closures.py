@@ -1,5 +1,6 @@
 """Functions that derivatives run again: they find what they closed over, whatever has been bound since."""
 
+import copy
 import functools
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.core.closures import Bound
 from tape.scipy import integrate, optimize
 from tests.tiers import grid, some
 
@@ -431,3 +433,16 @@ def test_a_replay_reads_arrays_as_they_are():
         assert float(y) == pytest.approx(k * X.sum())
         scale[:] = -1
         np.testing.assert_array_equal(trace.backward_param_grads(y), [np.full(3, k)])
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda bound: copy.copy(copy.copy(bound))])
+def test_a_function_that_is_bound_may_be_copied(copied):
+    scale = np.array([2.0])
+    assert copied(Bound(lambda x: x * scale))(3.0) == [6.0]
+
+
+def test_a_function_that_is_only_being_made_has_no_attributes():
+    with pytest.raises(AttributeError, match="terminal"):
+        _ = Bound(np.sin).terminal
+    with pytest.raises(AttributeError, match="_f"):
+        _ = Bound.__new__(Bound).terminal

@@ -54,6 +54,7 @@ def test_it_finds_a_minimum():
     for slope in tape.grad(rosenbrock)(params["p"]):
         np.testing.assert_allclose(slope, 0, atol=1e-5)
     assert state.step == 300
+    assert len(step.programs) == 1  # the state before the first step has the types of those after it
 
 
 def test_a_quadratic_takes_as_many_steps_as_it_has_curvatures():

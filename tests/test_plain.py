@@ -127,6 +127,7 @@ ON_NUMBERS = {
         ]
     ),
     "while": (collatz, [(6.0,), (7.0,), (1.0,)], []),
+    "gradient of while": (tape.grad(lambda x: collatz(x)[0]), [(6.0,), (7.0,), (1.0,)], []),
     "for": (prefix, [(np.arange(5.0), np.array(3))], [(np.arange(5.0), np.array(n)) for n in (0, 5)]),
 }  # fmt: skip
 

@@ -299,6 +299,32 @@ def test_odeint():
     assert_close(gradient(2.0, 1.0), tape.grad(lambda *a: np.sum(exact(*a)), argnums=(0, 1))(2.0, 1.0), 1e-6)
 
 
+@pytest.mark.parametrize("tfirst", [False, True])
+def test_odeint_asks_for_the_jacobian_that_it_is_given(tfirst):
+    """A stiff equation; of the order of state and time, what is asked for has the state as a vector."""
+    asked = []
+
+    def slope(y, t, k):
+        return -k * (y - np.cos(t))
+
+    def jacobian(y, t, k):
+        asked.append((np.shape(y), np.shape(t)))
+        return np.full((1, 1), -1000.0)
+
+    def turned(f):
+        return (lambda t, y, k: f(y, t, k)) if tfirst else f
+
+    def last(k, module=integrate):
+        options = {"Dfun": turned(jacobian), "tfirst": tfirst, "rtol": 1e-8, "atol": 1e-8}
+        return module.odeint(turned(slope), [0.0], [0.0, 2.0], (k,), **options)[-1, 0]
+
+    assert last(1000.0) == last(1000.0, original)
+    assert set(asked) == {((1,), ())}
+    asked.clear()
+    assert tape.value_and_grad(last)(1000.0)[0] == pytest.approx(np.cos(2.0), abs=2e-3)
+    assert set(asked) == {((1,), ())}
+
+
 def test_equations_that_are_refused():
     def solve(k, **options):
         return integrate.solve_ivp(spring, (0.0, 1.0), [1.0, 0.0], args=(k,), **options).y[0, -1]

@@ -9,6 +9,7 @@ from scipy import optimize as original
 import tape
 from tape import errors
 from tape.scipy import optimize
+from tape.scipy.optimize._implicit import is_regular
 from tests import naive
 from tests.op_table.case import Case, positive, real
 from tests.scipy_checks import check_compiled, check_derivatives, check_value
@@ -351,3 +352,16 @@ def test_random_functions_are_refused():
     rng = tape.random.default_rng(0)
     with refused(errors.UnsupportedError, "drew random numbers", "brentq"):
         optimize.brentq(lambda x: x - rng.normal(), -9.0, 9.0)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e6])
+def test_units_of_equations_and_unknowns_make_no_matrix_singular(size, unit):
+    rng = np.random.default_rng(size)
+    rows, columns = (np.diag(unit ** rng.permutation(size).astype(float)) for _ in range(2))
+    matrix = rng.normal(size=(size, size))
+    assert is_regular(rows @ matrix @ columns)
+    matrix[-1] = matrix[:-1].sum(axis=0)
+    assert not is_regular(rows @ matrix @ columns)
+    assert not is_regular(np.full((size, size), np.nan))
+    assert not is_regular(np.diag(np.arange(float(size))))

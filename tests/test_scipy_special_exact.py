@@ -8,6 +8,7 @@ import tape
 from tape import errors
 from tape.ops.special.by_parameters.numbers import log_less_psi
 from tape.scipy import special
+from tape.scipy.special._legendre_operations import harmonic_by_angles
 from tests.tiers import some
 
 mpmath = pytest.importorskip("mpmath")
@@ -172,6 +173,16 @@ def test_derivatives_of_spherical_harmonics_have_no_gap_at_the_poles():
         found = tape.jvp(lambda t: special.sph_harm_y(3, 1, t, 0.4), (theta,), (1.0,))[1]
         wanted = original.sph_harm_y(3, 1, theta, 0.4, diff_n=1)[1][0]
         assert found == pytest.approx(wanted, rel=1e-13)
+
+
+@pytest.mark.parametrize("m", [-3, 0, 2])
+def test_second_derivatives_of_spherical_harmonics_by_the_azimuth_bend_by_the_polar_angle(m):
+    """Each derivative by phi is a factor ``1j * m``."""
+    theta, phi = np.array([0.7, 2.1]), np.array([0.4, -1.0])
+    twice = harmonic_by_angles(0, 2)
+    found = tape.jvp(lambda t: twice(3, m, t, phi), (theta,), (np.ones(2),))[1]
+    wanted = (1j * m) ** 2 * original.sph_harm_y(3, m, theta, phi, diff_n=1)[1][..., 0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-15)
 
 
 def test_degrees_above_what_factorials_reach():

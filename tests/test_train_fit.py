@@ -130,6 +130,15 @@ def test_a_nonfinite_metric_is_an_error_with_step_and_name(tmp_path, bad):
         fit(halve, 1.0, [0, 1], validate=lambda w: float("nan"))
 
 
+@pytest.mark.parametrize(
+    ("every", "steps"), [(None, [3, 6, 9]), (1, [*range(1, 10)]), (2, [2, 4, 6, 8, 9]), (100, [9])]
+)
+def test_checkpoints_are_written_after_every_epoch_or_so_many_steps_and_at_the_end(tmp_path, every, steps):
+    checkpoints = Checkpoints(tmp_path, keep=100, every=every)
+    fit(halve, 1.0, [0, 1, 2], epochs=3, checkpoints=checkpoints)
+    assert [file.name for file in checkpoints.files()] == [f"step-{step:010}.npz" for step in steps]
+
+
 def test_early_stopping_keeps_the_best_state():
     losses = iter([3.0, 1.0, 2.0, 0.99, 5.0])
     stopping = EarlyStopping(patience=2, min_delta=0.1)
