@@ -329,3 +329,15 @@ def test_functions_over_axes_are_called_with_the_axes_that_numpy_calls_them_with
 def test_numbers_of_any_kind_are_taken_in_programs(index):
     compiled = tape.compile(lambda x: np.take(x, index))
     assert_same(compiled(np.arange(3.0)), np.float64(1.0))
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip"])
+def test_positions_outside_are_brought_inside_where_they_are_data(mode):
+    x, places = np.arange(12.0).reshape(4, 3), np.array([[-9, -5, -4, -1], [0, 3, 4, 11]])
+    functions = {axis: lambda x, i, axis=axis: np.take(x, i, axis, mode=mode) for axis in (None, 0, 1)}
+    functions["choose"] = lambda x, i: np.choose(i[..., :3], x, mode=mode)
+    for f in functions.values():
+        compiled = tape.compile(f)
+        for i in (np.zeros_like(places), places, places[::-1, ::-1]):
+            assert_same(compiled(x, i), f(x, i))
+        assert len(compiled.programs) == 1

@@ -63,6 +63,14 @@ def test_an_int_that_is_only_computed_with_needs_one_program():
     ]
 
 
+def test_an_int_before_an_array_in_a_ufunc_is_data():
+    compiled = tape.compile(lambda x, k: (np.add(k, x), np.subtract(k, x[0])))
+    for k in range(2, 7):
+        for found, wanted in zip(compiled(X, k), (k + X, k - X[0]), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    assert len(compiled.programs) == 1
+
+
 def test_an_int_that_stays_the_same_is_static():
     (key,) = alike(lambda x, n: x * n, with_ints(3, 3, 3)).programs
     assert repr(key) == "<lambda>(float64[3], 3)"

@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -259,6 +261,16 @@ def test_models_print_with_shapes_and_without_numbers():
         "  Linear(in_features=3, out_features=4, weight=float32[4, 3], bias=float32[4]),"
     )
     assert "activation=gelu" in repr(model)
+    for activation, shown in (
+        (np.tanh, "tanh"),
+        (tape.Op(lambda x: 2 * x, name="doubled", vjp=[lambda g, out, x: 2 * g]), "doubled"),
+        (
+            partial(nn.gelu, approximate="tanh"),
+            r"functools\.partial\(<function gelu at 0x\w+>, approximate='tanh'\)",
+        ),
+    ):
+        block = nn.TransformerBlock(4, 2, 6, activation=activation, rng=np.random.default_rng(0))
+        assert re.search(f"activation={shown}[,)]", repr(block))
     assert repr(tape.tree.map(lambda leaf: "w", model[0])) == (
         "Linear(in_features=3, out_features=4, weight='w', bias='w')"
     )

@@ -408,6 +408,7 @@ def test_equations_of_which_no_derivative_is_known_are_refused(call, kind, messa
         ),
         (lambda y: integrate.cumulative_trapezoid(y, initial=1), errors.OptionError, "initial is 1"),
         (lambda y: integrate.cumulative_trapezoid(y, initial=[0]), errors.OptionError, r"initial is \[0\]"),
+        (lambda y: integrate.cumulative_trapezoid(y, initial=np.zeros(1)), errors.OptionError, "initial is"),
         (lambda y: integrate.simpson(y[:, :0]), errors.ShapeError, "simpson: there are no samples"),
         (
             lambda y: integrate.simpson(y, x=1j * np.arange(3)),

@@ -192,6 +192,12 @@ COVERED = {
     "while": lambda x: tape.while_loop(
         lambda v: np.sum(v) < 50.0, lambda v: 1.5 * v + np.roll(v, 1), np.abs(x)
     ),
+    "a state that moves from the second step on": lambda x: tape.while_loop(
+        lambda s: s[0] < 3.0, lambda s: (s[0] + 1.0, s[2] ** 2 + s[1], np.roll(s[2], 1)), (0.0, 0.0 * X, x)
+    )[1],
+    "a state that moves no more": lambda x: tape.while_loop(
+        lambda s: s[0] < 3.0, lambda s: (s[0] + 1.0, s[1] * s[2], s[2] * 0.0 + 1.0), (0.0, x**2, np.sin(x))
+    )[1:],
     "a rule of its own": lambda x: _rounded(3 * x),
     "an operation without a rule": lambda x: tape.Op(
         lambda x: x**2, name="square", vjp=[lambda g, out, x: 2 * g * x]

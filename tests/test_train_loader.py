@@ -168,6 +168,7 @@ def test_rows_are_collated_as_in_pytorch():
         ([{"x": 1.0}, {"x": np.ones(1)}], errors.ShapeError, r"row 1: \['x'\] has shape \[1\]"),
         ([{"x": 1.0}, {"y": 1.0}], errors.ShapeError, "row 1 is {'y': .*}, and row 0 {'x'"),
         ([{"x": 1.0}, {"x": 1}], errors.DTypeError, r"row 1: \['x'\] is int64, and row 0 float64"),
+        ([np.float32(1.0), 1.0], errors.DTypeError, "row 1 is float64, and row 0 float32"),
         ([1.0, object()], errors.DTypeError, "row 1 is object"),
         ([np.ones(1), np.array([None])], errors.DTypeError, "row 1 holds Python objects"),
     ],
