@@ -237,6 +237,13 @@ def test_guards_have_outcomes_of_their_kind(kind, outcome):
         check(ir)
 
 
+@pytest.mark.parametrize("outcome", [-(2**63), -1000, 0, 2**63 - 1])
+def test_a_guard_may_have_any_int_of_64_bits_as_its_outcome(outcome):
+    ir = rewrite(record(lambda x: x if int(np.sum(x)) == 3 else -x, (np.ones(3),), {}, "f"))
+    ir.guards[0] = replace(ir.guards[0], kind="int", outcome=outcome)
+    check(ir)
+
+
 @pytest.mark.parametrize("outcome", [3, None, ("<i8", -1), ("<i8", 2.0), ("<i8",), ("<i8", 1 << 40)])
 def test_guards_of_a_length_have_types_as_outcomes(outcome):
     ir = rewrite(record(lambda x: np.flatnonzero(x) * 2, (np.ones(3),), {}, "f"))

@@ -74,6 +74,8 @@ def test_batches_of_all_ranks_make_up_those_of_one(count, size, drop_last, seed)
         (lambda: distributed.mean(1.0, -1.0), "weight is -1.0"),
         (lambda: distributed.mean(1.0, 0.0), "there is no mean"),
         (lambda: distributed.Keeper(print, every=0), "every is 0"),
+        (lambda: distributed.Keeper(print, every=True), "every is True"),
+        (lambda: distributed.Keeper(print, every=2.5), "every is 2.5"),
         (lambda: distributed.data_parallel(loss, threads=0), "threads is 0"),
         (lambda: distributed.data_parallel(loss, batch=0), "batch is 0"),
         (lambda: distributed.data_parallel(loss, order="any"), "order is 'any'"),

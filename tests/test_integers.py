@@ -244,8 +244,16 @@ def test_ints_in_loops_that_are_rolled_up():
 
 
 def test_truths_of_traced_numbers_beside_ints_are_ints():
-    f = lambda x, s, i: [i * (s > 0), ((s > 0) + i) ** 40 % 7, i == (s > 0), (s > 0) & i, i ^ (s > 0)]  # noqa: E731
+    def f(x, s, i):
+        truth = s > 0
+        products = [i * truth, (truth + i) ** 40 % 7, i == truth, truth & i, i ^ truth]
+        return [*products, i - truth, truth - i, truth // i, i // (truth + 1), truth / i]
+
     alike(f, [(X, s, i) for i in (3, 4, 1, 10**6) for s in (0.5, -0.5)])
+
+
+def test_an_int_beside_one_that_no_array_holds_is_read():
+    alike(lambda x, i: [i + 2**70, 2**70 - i, i * -(2**65), 2**80 // i], with_ints(3, 4, 1, -7))
 
 
 # ---- guards ----------------------------------------------------------------------------------------------

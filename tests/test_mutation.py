@@ -362,6 +362,25 @@ def test_a_declaration_is_tried_by_those_who_read_the_table(tmp_path):
     assert report.startswith("3 mutants: 3 caught")
 
 
+def test_what_another_process_executes_is_tried_by_the_tests_that_mirror_the_module(tmp_path):
+    test = """
+    import subprocess
+    import sys
+
+
+    def test_doubled():
+        subprocess.run([sys.executable, "-c", "import tape.toy; assert tape.toy.doubled(2) == 4"], check=True)
+    """
+    files = {
+        "tape/toy.py": "def doubled(x):\n    return 3 * x - x\n",
+        "tests/test_toy.py": textwrap.dedent(test),
+    }
+    report, _ = campaign(repository(tmp_path, files), "--at", "tape/toy.py:2")
+    assert "caught" in report
+    assert "survived" not in report
+    assert "untested" not in report
+
+
 def test_what_a_shared_fixture_executes_is_executed_by_all_that_have_it(tmp_path):
     for path, text in {
         "tape/__init__.py": "def size(x):\n    n = len(x)\n    return n\n",

@@ -76,6 +76,9 @@ def test_powers_are_multiplied_as_numpy_does():
                 np.vander(x, n, increasing),
             )
     np.testing.assert_array_equal(vjp(lambda v: np.vander(v, 3), [x])[0], 2 * x + 1)  # at zero too
+    for increasing in (False, True):
+        nothing = vjp(lambda v, i=increasing: np.vander(v, 0, i), [x], np.zeros((len(x), 0)))
+        np.testing.assert_array_equal(nothing[0], 0 * x)
 
 
 def test_grids_in_every_form():

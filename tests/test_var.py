@@ -282,6 +282,7 @@ def test_questions_about_arrays_are_answered_not_recorded(v):
     assert np.isrealobj(v)
     assert np.shares_memory(v, plain)
     assert np.array2string(v) == np.array2string(plain)
+    assert np.array2string(a=v) == np.array2string(plain)
     assert len(v.trace) == 1
 
 

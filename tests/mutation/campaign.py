@@ -23,7 +23,7 @@ __all__ = ["Campaign", "Result"]
 
 Result = dict[str, Any]
 """A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test
-executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute it; and ``seconds``."""
+has to do with it; ``by`` which test; how many tests ``ran`` ``of`` those that execute it; and ``seconds``."""
 
 _TESTS_OF_COMPILED = tuple(
     f"tests/test_{name}" for name in ("kernels", "machine", "compile", "program", "loop", "signals")
@@ -152,6 +152,8 @@ class Campaign:
             stages.append({name: coverage.parts[name].tests for name in stages[0]})
         if (table := self._table_of(mutant, source)) is not None:
             stages.insert(0, coverage.readers_of(table, self._root))
+        if not any(stages):  # in another process, or before anything is looked at
+            stages += [coverage.named_after(mutant.path), coverage.readers_of(mutant.path, self._root)]
         if is_compiled(mutant.path):
             stages.append(coverage.users_of(mutant.path))
             parts = coverage.parts.items()
