@@ -301,7 +301,7 @@ def test_odeint():
 
 @pytest.mark.parametrize("tfirst", [False, True])
 def test_odeint_asks_for_the_jacobian_that_it_is_given(tfirst):
-    """A stiff equation; of the order of state and time, what is asked for has the state as a vector."""
+    """The equation is stiff, so that SciPy asks; in both orders of arguments the state is a vector."""
     asked = []
 
     def slope(y, t, k):

@@ -152,12 +152,12 @@ class Campaign:
             stages.append({name: coverage.parts[name].tests for name in stages[0]})
         if (table := self._table_of(mutant, source)) is not None:
             stages.insert(0, coverage.readers_of(table, self._root))
-        if not any(stages):  # in another process, or before anything is looked at
-            stages += [coverage.named_after(mutant.path), coverage.readers_of(mutant.path, self._root)]
         if is_compiled(mutant.path):
             stages.append(coverage.users_of(mutant.path))
             parts = coverage.parts.items()
             stages.append({name: part.tests for name, part in parts if name.startswith(_TESTS_OF_COMPILED)})
+        elif not any(stages):  # executed in another process, or when it was imported before coverage began
+            stages += [coverage.mirrors_of(mutant.path), coverage.readers_of(mutant.path, self._root)]
         seen = set(self._without)
         chosen: list[Tests] = []
         for stage in stages:

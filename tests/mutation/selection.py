@@ -107,7 +107,7 @@ class CoverageMap:
                 found[name] = part.tests
         return found
 
-    def named_after(self, path: str) -> Tests:
+    def mirrors_of(self, path: str) -> Tests:
         """The tests that mirror a module: of files with its name, or with that of a folder it is in."""
         return {name: part.tests for name, part in self.parts.items() if _likeness(name, path)}
 
