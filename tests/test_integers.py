@@ -243,13 +243,16 @@ def test_ints_in_loops_that_are_rolled_up():
     assert next(iter(compiled.programs.values())).explain().loops
 
 
-def test_truths_of_traced_numbers_beside_ints_are_ints():
-    def f(x, s, i):
-        truth = s > 0
-        products = [i * truth, (truth + i) ** 40 % 7, i == truth, truth & i, i ^ truth]
-        return [*products, i - truth, truth - i, truth // i, i // (truth + 1), truth / i]
-
-    alike(f, [(X, s, i) for i in (3, 4, 1, 10**6) for s in (0.5, -0.5)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda i, truth: [i * truth, (truth + i) ** 40 % 7, i == truth, truth & i, i ^ truth],
+        lambda i, truth: [i - truth, truth - i, i - True, False - i],
+        lambda i, truth: [truth // i, i // (truth + 1), truth / i],
+    ],
+)
+def test_truths_of_traced_numbers_beside_ints_are_ints(f):
+    alike(lambda x, s, i: f(i, s > 0), [(X, s, i) for i in (3, 4, 1, 10**6) for s in (0.5, -0.5)])
 
 
 def test_an_int_beside_one_that_no_array_holds_is_read():
