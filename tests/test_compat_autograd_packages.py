@@ -285,6 +285,46 @@ def test_wrong_derivatives_are_found_at_their_order(order):
         check_grads(wrong(order), modes=["rev"], order=order - 1)(X)
 
 
+def off_by(share):
+    """The identity, whose derivatives in both modes are wrong by this share."""
+
+    @extend.primitive
+    def f(x):
+        return x
+
+    extend.defvjp(f, lambda ans, x: lambda g: (1 + share) * g)
+    extend.defjvp(f, lambda t, ans, x: (1 + share) * t)
+    return f
+
+
+@pytest.mark.parametrize("check", [check_vjp, check_jvp, lambda f, x: check_grads(f, order=1)(x)])
+@pytest.mark.parametrize(
+    ("x", "narrow"),
+    [
+        (np.array([0.5, -1.5]), np.float32([0.5, -1.5])),
+        ({"a": 0.5 - 1.5j}, {"a": np.complex64(0.5 - 1.5j)}),
+        ([0.5, np.array([-1.5])], [0.5, np.float32([-1.5])]),
+    ],
+)
+def test_derivatives_may_be_off_by_a_millionth_where_all_are_doubles_and_else_by_more(check, x, narrow):
+    def each(f):
+        return lambda x: tree.map(f, x)
+
+    check(each(off_by(3e-7)), x)
+    check(each(off_by(1e-5)), narrow)
+    check(each(np.tanh), narrow)
+    for given, share in ((x, 1e-5), (narrow, 1e-2)):
+        with pytest.raises(AssertionError, match="is wrong"):
+            check(each(off_by(share)), given)
+
+
+@pytest.mark.parametrize("check", [check_vjp, check_jvp, lambda f, x: check_grads(f, order=1)(x)])
+def test_checks_of_doubles_may_be_near_a_kink(check):
+    check(np.abs, np.array([1e-5, -1e-5]))
+    with pytest.raises(AssertionError, match="cannot be trusted"):
+        check(np.abs, np.array([1e-7, 1.0]))
+
+
 def test_checks_of_one_mode():
     for check in (check_vjp, check_jvp):
         check(np.tanh, X)

@@ -213,6 +213,22 @@ def test_shapes_depend_on_settings(jax):
         assert repeated(jax.numpy.ones(2), n).shape == (2 * n,)
 
 
+def test_the_function_is_called_with_ones_once_for_each_kind_of_arguments(jax):
+    shapes = []
+
+    def double(x, n=1):
+        if type(x) is np.ndarray and np.all(x == 1):
+            shapes.append((x.shape, x.dtype, n))
+        return 2 * x
+
+    call = to_jax(double)
+    kinds = [((2,), "f8", 1), ((3,), "f8", 1), ((3,), "f4", 1), ((3,), "f8", 2), ((3,), "f8", 1.0)]
+    for shape, dtype, n in kinds * 3:
+        x = jax.numpy.full(shape, 0.5, dtype)
+        assert call(x, n).shape == shape
+    assert shapes == [(shape, np.dtype(dtype), n) for shape, dtype, n in kinds]
+
+
 def test_shapes_that_ones_do_not_tell(jax):
     def picky(x):
         if np.sum(x) > 2:

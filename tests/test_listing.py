@@ -316,6 +316,27 @@ def test_a_table_in_a_terminal(trace):
     )
 
 
+def test_tables_in_colours_mark_params_inputs_roots_and_numbers_that_are_not_finite():
+    pytest.importorskip("rich.console", reason="needs rich")
+    trace = tape.Trace("nan")
+    a, x = trace.param(np.array([1.0, 0.0]), name="nan"), trace.input(2.0, name="inf")
+    with np.errstate(all="ignore"):
+        trace.backward(np.sum(np.log(a) * (x * 3.0)))
+    table = listing_table(trace)
+    assert [row.style for row in table.rows] == ["bold green", "cyan", "", "dim", "", ""]
+    styles = {
+        column.header: [
+            [(cell.plain[s.start : s.end], s.style) for s in cell.spans] for cell in column._cells
+        ]
+        for column in table.columns
+    }
+    assert styles.pop("id") == [*[[]] * 5, [("%5*", "bold magenta")]]
+    red = lambda *words: [(word, "bold red") for word in words]  # noqa: E731
+    assert styles.pop("value") == [[], [], red("-inf"), [], red("-inf"), red("-inf")]
+    assert styles.pop("adjoint") == [red("inf"), *[[]] * 5]
+    assert not any(spans for cells in styles.values() for spans in cells)
+
+
 @pytest.mark.parametrize(
     ("has_adjoints", "has_sites", "width"),
     [(False, False, 32), (False, True, 32), (True, False, 24), (True, True, 20)],

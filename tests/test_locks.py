@@ -1,0 +1,43 @@
+"""Locks that a forked process can take, though a thread of its parent held them."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from tape.system.locks import lock_across_forks
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_waits_for_the_thread_that_holds_a_lock_and_both_processes_find_it_free():
+    lock, is_held, ended = lock_across_forks(), threading.Event(), []
+
+    def is_free():
+        found = []
+        thread = threading.Thread(target=lambda: found.append(lock.acquire(timeout=2.0)))
+        thread.start()
+        thread.join()
+        return found == [True]
+
+    def hold():
+        with lock:
+            is_held.set()
+            time.sleep(0.05)
+            ended.append(True)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    is_held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        try:
+            os._exit(0 if ended and is_free() else 1)
+        finally:
+            os._exit(2)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert is_free()
