@@ -519,7 +519,14 @@ def test_calls_say_indices_as_they_are_written(trace):
         "getitem(%0, index=[1:])": x[1:],
         "getitem(%0, index=[..., 0])": x[..., 0],
         "getitem(%0, index=[::2])": x[::2],
+        "getitem(%0, index=[-1:0:-2, None])": x[-1:0:-2, None],
         "sum(%0, axis=0)": x.sum(axis=0),
+        "max(%0, axis=1, keepdims=True)": x.max(axis=(1,), keepdims=True),
+        "sum(%0, axis=(0, 1))": x.sum(axis=(0, 1)),
+        "multiply(%0, [[1.] [2.] [3.] [4.]])": x * np.arange(1.0, 5.0)[:, None],
+        "add(%0, float64[6])": x + np.arange(6.0),
+        "reshape(%0, shape=(24,))": np.reshape(x, (24,)),
+        "roll(%0, shift=(1, 2), axis=(0, 1))": np.roll(x, (1, 2), (0, 1)),
         "multiply(%0, 2.0)": x * 2.0,
     }
     assert [str(call_text(made.node)) for made in calls.values()] == list(calls)

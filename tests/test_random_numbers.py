@@ -77,6 +77,41 @@ def test_numbers_and_states_are_those_of_numpy_with_and_without_vars(kind):
             assert same_state(rng, plain), method
 
 
+OPTIONS = {
+    "from zero": lambda rng: rng.integers(7, size=9),
+    "of a dtype, with the end": lambda rng: rng.integers([[1], [250]], 255, (2, 9), np.uint8, endpoint=True),
+    "without the end": lambda rng: rng.integers(1, 2, 9, endpoint=False),
+    "bools": lambda rng: rng.integers(0, 2, 9, dtype=bool),
+    "each once": lambda rng: rng.choice(9, 9, replace=False),
+    "each once, in order": lambda rng: rng.choice(9, 9, replace=False, shuffle=False),
+    "by their probabilities": lambda rng: rng.choice(4, 9, p=[0.1, 0.0, 0.2, 0.7]),
+    "each once, by their probabilities": lambda rng: rng.choice(4, 3, False, [0.1, 0.1, 0.2, 0.6]),
+    "columns": lambda rng: rng.choice(np.arange(12).reshape(3, 4), (2, 2), axis=-1, shuffle=False),
+    "an order of columns": lambda rng: rng.permutation(np.arange(12).reshape(3, 4), axis=-1),
+    "each row in an order": lambda rng: rng.permuted(np.arange(12).reshape(3, 4), axis=-1),
+    "counts of colours": lambda rng: rng.multivariate_hypergeometric([3, 4, 5], 6, 4, method="count"),
+    "counts of several": lambda rng: rng.multinomial([[5], [6]], [0.2, 0.8], size=(2, 3)),
+    "exponentials by inversion": lambda rng: rng.standard_exponential(4, method="inv"),
+    "narrow exponentials": lambda rng: rng.standard_exponential((2, 2), np.float32, "inv"),
+    "narrow gammas": lambda rng: rng.standard_gamma([0.5, 2.0], dtype=np.float32),
+    "covariances unchecked": lambda rng: rng.multivariate_normal(
+        [0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]], 3, check_valid="ignore"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_are_those_of_numpy_also_in_programs(name):
+    draw = OPTIONS[name]
+    plain, rng = np.random.default_rng(6), default_rng(6)
+    program = tape.compile(lambda rng, x: (draw(rng), x))
+    for run in (draw, lambda rng: program(rng, 1.0)[0], lambda rng: program(rng, 2.0)[0]):
+        found, expected = run(rng), draw(plain)
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected)
+        assert same_state(rng, plain)
+
+
 def same_state(a, b):
     pairs = zip(leaves(a.bit_generator.state), leaves(b.bit_generator.state), strict=True)
     return all(np.array_equal(x, y) for x, y in pairs)

@@ -435,6 +435,24 @@ def test_structures_explain_themselves():
     )
 
 
+@pytest.mark.parametrize(
+    ("derivative", "text"),
+    [
+        (tape.sparse_jacobian(np.sin), "8 x 8: 8 nonzeros (12.50%), 1 colours of columns"),
+        (tape.sparse_jacobian(np.sum), "1 x 8: 8 nonzeros (100.00%), 1 colours of rows"),
+        (tape.sparse_jacobian(np.sum, mode="fwd"), "1 x 8: 8 nonzeros (100.00%), 8 colours of columns"),
+        (tape.sparse_jacobian(np.cumsum, mode="rev"), "8 x 8: 36 nonzeros (56.25%), 8 colours of rows"),
+        (tape.sparse_jacobian(lambda x: x[:0]), "0 x 8: 0 nonzeros (0.00%), 0 colours of columns"),
+        (
+            tape.sparse_hessian(rosenbrock, recovery="indirect"),
+            "8 x 8: 22 nonzeros (34.38%), 2 colours of an acyclic colouring",
+        ),
+    ],
+)
+def test_a_structure_says_its_size_its_share_of_nonzeros_and_what_is_coloured(derivative, text):
+    assert repr(derivative.structure(X)) == f"<Structure {text}>"
+
+
 def test_copies():
     hessian = tape.sparse_hessian(rosenbrock)
     hessian(X)
