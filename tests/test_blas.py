@@ -194,9 +194,20 @@ def test_a_module_that_is_missing_is_no_error():
 
 
 @pytest.mark.parametrize("package", ["numpy", "scipy"])
-def test_the_name_it_was_built_with_may_be_missing(monkeypatch, package):
-    monkeypatch.setattr(f"{package}.show_config", lambda mode: {})
-    assert blas._name_when_built(package) == "unknown"
+@pytest.mark.parametrize(
+    ("details", "name"),
+    [
+        ({"name": "mkl-sdl", "version": "2023.1"}, "mkl-sdl 2023.1"),
+        ({"name": "accelerate", "version": None}, "accelerate"),
+        ({"name": "blas"}, "blas"),
+        ({}, "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_a_blas_that_cannot_be_asked_has_the_name_it_was_built_with(monkeypatch, package, details, name):
+    found = {} if details is None else {"Build Dependencies": {"blas": details, "lapack": {"name": "other"}}}
+    monkeypatch.setattr(f"{package}.show_config", lambda mode: found if mode == "dicts" else None)
+    assert str(blas._library("numpy._core.not_there", package)) == name
 
 
 def test_agrees_with_threadpoolctl():

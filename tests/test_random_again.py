@@ -211,6 +211,17 @@ def test_examples_of_whole_arrays_are_drawn_one_after_the_other(method):
     assert same_state(rng, plain)
 
 
+def test_colours_are_counted_of_each_example():
+    colours, counts = np.array([[3, 0, 5], [2, 4, 1], [0, 0, 9]]), np.array([2, 5, 9])
+    rng, plain = default_rng(6), np.random.default_rng(6)
+    found = tape.vmap(lambda c, n: rng.multivariate_hypergeometric(c, n, 4, "count"))(colours, counts)
+    expected = [
+        plain.multivariate_hypergeometric(c, n, 4, "count") for c, n in zip(colours, counts, strict=True)
+    ]
+    np.testing.assert_array_equal(found, expected)
+    assert same_state(rng, plain)
+
+
 def test_generators_pass_through_transforms():
     def f(x, rng):
         return np.sum(x * rng.normal(x, 1.0, size=3)) * rng.random()
