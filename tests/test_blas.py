@@ -205,7 +205,7 @@ def test_a_module_that_is_missing_is_no_error():
     ],
 )
 def test_a_blas_that_cannot_be_asked_has_the_name_it_was_built_with(monkeypatch, package, details, name):
-    found = {} if details is None else {"Build Dependencies": {"blas": details, "lapack": {"name": "other"}}}
+    found = details and {"Build Dependencies": {"blas": details, "lapack": {"name": "other"}}}
     monkeypatch.setattr(f"{package}.show_config", lambda mode: found if mode == "dicts" else None)
     assert str(blas._library("numpy._core.not_there", package)) == name
 

@@ -193,6 +193,110 @@ def test_modes_that_do_not_fit_each_other(check, rules, who):
     assert "<w, J v> is not <J.T w, v>" in text
 
 
+# ---- complex numbers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", [check_grads, check_jvp, check_vjp])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_derivatives_by_both_parts_of_complex_numbers(check, dtype):
+    z = np.array([1.0 + 2.0j, 0.5 + 0.7j], dtype)
+    check(lambda z: {"a": np.exp(z) * z, "b": np.abs(z)}, (z,))
+    check(lambda z: np.conj(z) * np.log(np.imag(z)), (z,))  # of real parts, too, and where these are defined
+
+
+@pytest.mark.parametrize(("part", "other"), [(np.real, np.imag), (np.imag, np.real)])
+def test_the_part_of_a_complex_number_that_is_off_is_named(part, other):
+    z, name = X + 2j * X, part.__name__
+    op = cube(*[doubled_at((1, 0))] * 2)
+    text = report(check_vjp, lambda z: op(part(z)) + other(z), (z,))
+    assert f"the derivative by args[0].{name} is wrong" in text
+    assert f"args[0].{name}[1, 0], of" in text
+    assert f"args[0].{other.__name__}: agrees" in text
+    unit = {"real": 1.0, "imag": 1j}
+    text = report(check_jvp, lambda x: {"y": unit[name] * op(x) + unit[other.__name__] * x}, (X,))
+    assert f"by args[0][1, 0], of result['y'].{name}[1, 0]" in text
+
+
+# ---- options ---------------------------------------------------------------------------------------------
+
+
+ALL = {"check_grads": lambda *args, **options: check_grads(*args, 1, **options), "check_jvp": check_jvp,
+       "check_vjp": check_vjp}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("dtype", "allowed"), [(np.float16, 5e-2), (np.float32, 5e-4), (np.float64, 1e-8), (np.longdouble, 1e-8)]
+)
+def test_how_much_a_derivative_may_be_off(name, dtype, allowed):
+    """By default as documented, for each dtype; the rounding errors of differences are added."""
+    check, x = ALL[name], np.array([1.0, 1.5], dtype)
+
+    def off_by(share):
+        return cube(*[lambda x: (1 + share) * slope(x)] * 2)
+
+    check(off_by(0.3 * allowed), (x,))
+    wrong = off_by(20 * allowed)
+    report(check, wrong, (x,))
+    check(wrong, (x,), rtol=40 * allowed)
+    check(wrong, (x,), atol=1000 * allowed)  # slopes are up to 7
+    report(check, wrong, (x,), atol=0.1 * allowed)
+    if allowed < 1e-7:  # differences of narrow floats are not so exact
+        report(check, off_by(0.3 * allowed), (x,), rtol=0.1 * allowed)
+
+
+def moved_to(check, x, result=1.0, **options):
+    """How a function is called: the differences from its argument."""
+    moves = []
+
+    def f(moved):
+        if isinstance(moved, np.ndarray):
+            moves.append(moved.astype(float) - x)
+        return moved * np.asarray(result)[()]
+
+    check(f, (x,), **options)
+    return np.array(moves)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("dtype", "result", "step"),
+    [
+        (np.float16, np.float16(1), 2.0**-2),
+        (np.float32, np.float32(1), 2.0**-3),
+        (np.float64, np.float64(1), 2.0**-7),
+        (np.longdouble, np.longdouble(1), 2.0**-7),
+        (np.float32, np.float64(1), 2.0**-3),
+        (np.float16, np.float64(1), 2.0**-2),
+        (np.float64, np.complex128(1j), 2.0**-7),
+    ],
+)
+def test_arguments_move_by_four_steps_or_less(name, dtype, result, step):
+    """The default depends on the coarsest dtype; a step that is given is taken as it is."""
+    x = np.linspace(0.5, 1.5, 50).astype(dtype)
+    for options, expected in (({}, step), ({"step": 2.0**-5}, 2.0**-5), ({"step": 0.3}, 0.3)):
+        furthest = np.max(np.abs(moved_to(ALL[name], x, result, **options)))
+        assert 3.5 * expected < furthest <= 4.2 * expected  # rounded to what is exact
+
+
+def test_a_result_that_is_coarser_than_the_arguments_says_the_step():
+    def f(x):
+        if isinstance(x, np.ndarray):
+            moves.append(np.max(np.abs(x - start)))
+        return x.astype(np.float32)
+
+    start, moves = np.linspace(0.5, 1.5, 50), []
+    check_grads(f, (start,), 1)
+    assert 3.5 / 8 < max(moves) <= 4.01 / 8
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_directions_are_those_of_the_seed(name):
+    first, same, other = (moved_to(ALL[name], X, seed=seed) for seed in (4, 4, 5))
+    assert np.array_equal(first, same)
+    assert not np.array_equal(first, other)
+
+
 # ---- where differences cannot tell -------------------------------------------------------------------
 
 
@@ -234,8 +338,20 @@ def test_a_report_warns_of_nothing_where_no_error_is_allowed_and_some_elements_a
     [
         (X, {}, errors.OptionError, "(x,)"),
         ((X,), {"order": 0}, errors.OptionError, "order is 0"),
-        ((X,), {"modes": ("forward",)}, errors.OptionError, "modes"),
-        ((X,), {"step": -1.0}, errors.OptionError, "step"),
+        ((X,), {"order": True}, errors.OptionError, "order is True. It must be an int, 1 or more"),
+        ((X,), {"order": 1.0}, errors.OptionError, "order is 1.0"),
+        (
+            (X,),
+            {"modes": ("forward",)},
+            errors.OptionError,
+            "modes is ['forward']. It must hold 'fwd', 'rev'",
+        ),
+        ((X,), {"modes": ()}, errors.OptionError, "modes is []"),
+        ((X,), {"modes": ("fwd", "both")}, errors.OptionError, "modes is ['fwd', 'both']"),
+        ((X,), {"step": -1.0}, errors.OptionError, "step is -1.0. It must be a positive number"),
+        ((X,), {"step": 0}, errors.OptionError, "step is 0. It must be a positive number"),
+        ((X,), {"step": np.inf}, errors.OptionError, "step is inf. It must be a positive number"),
+        ((X,), {"step": np.nan}, errors.OptionError, "step is nan. It must be a positive number"),
         ((3,), {}, errors.DTypeError, "no argument holds floats"),
     ],
 )
