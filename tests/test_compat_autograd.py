@@ -58,8 +58,25 @@ def test_one_number_may_have_any_shape(shape):
 )
 @pytest.mark.parametrize("operator", [ag.grad, ag.value_and_grad, ag.hessian_vector_product])
 def test_other_results_have_no_gradient(operator, f):
-    with pytest.raises(TypeError, match="one real number"):
+    name = "hessian_tensor_product" if operator is ag.hessian_vector_product else operator.__name__
+    with pytest.raises(TypeError, match=rf"^{name}: {f.__name__} returned .* one real number"):
         operator(f)(*[X, X] if operator is ag.hessian_vector_product else [X])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["deriv", "elementwise_grad", "grad", "grad_and_aux", "hessian_tensor_product", "holomorphic_grad",
+     "jacobian", "make_hvp", "make_jvp", "make_jvp_reversemode", "make_vjp", "multigrad_dict",
+     "tensor_jacobian_product", "value_and_grad"],
+)  # fmt: skip
+def test_what_is_no_function_is_refused_by_the_name_of_the_operator(name):
+    with pytest.raises(errors.UnsupportedError, match=f"^{name} expects a function, and got 3, of"):
+        getattr(ag, name)(3)
+
+
+def test_the_loss_of_a_gauss_newton_product_is_a_function():
+    with pytest.raises(errors.UnsupportedError, match=r"^make_ggnvp expects a function, and got 3, of"):
+        ag.make_ggnvp(np.sin, 3)
 
 
 @pytest.mark.parametrize("argnum", [0, 1, -1, (1,), (1, 0), [0, 1]], ids=str)
