@@ -1,5 +1,6 @@
 """`tape.vmap` equals a Python loop over examples: in every transform, of code that writes, compiled too."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -684,6 +685,22 @@ def test_results_that_differ_between_examples_are_refused_by_name(way, transform
     ):
         with pytest.raises(error, match=message):
             WAYS[way](transform(tape.vmap(f)))(x)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [
+        ([2, 1, 2], "(2,), (1,)"),
+        ([1, 2, 3, 4, 4], "(1,), (2,), (3,), (4,)"),
+        ([5, 4, 3, 2, 1], "(5,), (4,), (3,), (2,), ..."),
+        ([1, 2, 3, 4, 5, 6, 7], "(1,), (2,), (3,), (4,), ..."),
+    ],
+)
+def test_shapes_that_differ_between_examples_are_told_up_to_four(lengths, told):
+    ones = tape.Op(lambda n: np.ones(n), name="ones", vjp=[lambda g, out, n: 0.0], data_dependent=True)
+    message = f"ones returns arrays of other shapes for other elements of the batch: {told}. All must"
+    with pytest.raises(errors.ShapeError, match=re.escape(message)):
+        tape.vmap(ones)(np.array(lengths))
 
 
 # ---- functions of the user's, element by element ---------------------------------------------------------
