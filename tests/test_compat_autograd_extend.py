@@ -104,6 +104,39 @@ def test_rules_for_any_arguments():
     check_grads(total, (0, 2))(X, 2 * X, 3 * X)
 
 
+@pytest.mark.parametrize("argnum", [0, 1, (0, 2), (2, 1)])
+def test_rules_of_several_arguments_are_given_tuples_as_in_autograd(argnum):
+    given = []
+
+    @extend.primitive
+    def weighted(a, b, c, power=1):
+        return (a + 2 * b + 3 * c) ** power
+
+    def forward(argnums, tangents, ans, args, kwargs):
+        given.append((argnums, tangents, ans, args, kwargs))
+        return sum(2 * (k + 1) * np.sqrt(ans) * t for k, t in zip(argnums, tangents, strict=True))
+
+    def reverse(argnums, ans, args, kwargs):
+        given.append((argnums, argnums, ans, args, kwargs))
+        return lambda g: tuple(2 * (k + 1) * np.sqrt(ans) * g for k in argnums)
+
+    extend.defjvp_argnums(weighted, forward)
+    extend.defvjp_argnums(weighted, reverse)
+    places = argnum if isinstance(argnum, tuple) else (argnum,)
+    v = tuple(np.float64(10.0**k) for k in places)
+    slopes = [12.0 * (k + 1) for k in places]
+    args = 1.0, 1.0, 1.0
+    seeds = v if isinstance(argnum, tuple) else v[0]
+    assert make_jvp(weighted, argnum)(*args, power=2)(seeds)[1] == np.dot(slopes, v)
+    found = grad(weighted, argnum)(*args, power=2)
+    np.testing.assert_allclose(found, slopes if isinstance(argnum, tuple) else slopes[0])
+    assert len(given) == 2
+    for argnums, tangents, ans, values, kwargs in given:
+        assert argnums == tuple(sorted(places))
+        assert type(tangents) is type(values) is tuple
+        assert (float(ans), len(values), kwargs) == (36.0, 3, {"power": 2})
+
+
 def test_linear_primitives():
     @extend.primitive
     def product(a, b):

@@ -153,6 +153,17 @@ def test_every_function_runs_with_the_arguments_it_says(name):
         assert np.asarray(result).dtype == bool
 
 
+@pytest.mark.parametrize("axes", [(3, 1), (1, 3), (4, 2), (2, 5)])
+def test_products_of_stacks_are_written_as_such(axes):
+    """Where np.dot would make more axes with each product; up to two it is np.dot."""
+    a, b = (np.ones((2,) * ndim) for ndim in axes)
+    message = f"dot: an operand has {max(axes)} axes. It takes 2; write a @ b for stacks"
+    with pytest.raises(errors.ShapeError, match=re.escape(message)):
+        expression("dot(a, b)")(a, b)
+    for one in (1.5, X, np.outer(X, X)):
+        np.testing.assert_array_equal(expression("dot(a, b)")(one, X), np.dot(one, X))
+
+
 def test_constants():
     for name, number in CONSTANTS.items():
         np.testing.assert_equal(expression(name)(), number)

@@ -171,6 +171,21 @@ def test_one_element_of_many():
     assert re.search(r"1 of \d+ elements off \(\d+ of its 1000 were checked\)", text)
 
 
+def test_how_many_elements_are_off_and_by_how_much_is_told():
+    op, other = cube(vjp=doubled_at([0, 2])), cube(vjp=lambda x: (1 + 1e-6) * slope(x))
+    x = np.array([1.0, 2.0, 3.0])
+    text = report(check_vjp, lambda x, y, z: np.sum(op(x) + other(y) + z), (x, x, x))
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[1] == "worst: by args[0][2], of result"  # whose slope is 27
+    assert re.fullmatch(
+        r"expected 27(\.0+\d)? \(by differences\), got 54: off by 27, allowed is \S+", lines[2]
+    )
+    assert lines[3] == "args[0]: 2 of 3 elements off, by 27 or less"
+    times = re.fullmatch(r"args\[1\]: off, by (\S+) times what is allowed", lines[4]).group(1)
+    assert 50 < float(times) <= 100
+    assert lines[5].startswith("args[2]: agrees")
+
+
 def test_every_argument_that_is_off_is_told():
     op = cube(vjp=lambda x: 2 * slope(x))
     text = report(check_grads, lambda x, y, z: op(x) + 10 * op(y) + z, (X, X, X), modes=("rev",))
