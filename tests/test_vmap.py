@@ -703,6 +703,34 @@ def test_shapes_that_differ_between_examples_are_told_up_to_four(lengths, told):
         tape.vmap(ones)(np.array(lengths))
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, i: x[1, i],
+        lambda x, i: x[i % 2, 0],
+        lambda x, i: x[..., i % 2, i],
+        lambda x, i: x[i % 2],
+        lambda x, i: x[:, i],
+        lambda x, i: x[i % 2, 1:],
+        lambda x, i: x[i % 2, None, 0],
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+def test_numbers_read_where_examples_say_are_numbers_and_arrays_are_views(read, wrap):
+    """A number that is added to leaves the array alone, as in NumPy; a view, also of no axes, does not."""
+
+    def f(x, i):
+        x = x * 1.0
+        part = read(x, i)
+        part += 10.0
+        return x, part
+
+    x, i = np.arange(24.0).reshape(4, 2, 3), np.array([0, 2, 1, 0])
+    expected = [np.stack(column) for column in zip(*map(f, x, i), strict=True)]
+    for found, one in zip(wrap(tape.vmap(f))(x, i), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
 # ---- functions of the user's, element by element ---------------------------------------------------------
 
 
