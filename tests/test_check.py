@@ -366,6 +366,15 @@ ACCEPTED = [
     ("numpy_matmul", [f8(5, 2, 3), f8(3, 4)], (), f8(5, 2, 4)),
     ("require", [i8(3), of("?")], (), i8(3)),
     ("kernel", [f8(6)], ("argsort", (2, 3)), i8(2, 3)),
+    ("inv", [f8(5, 1, 3, 3)], (), f8(5, 1, 3, 3)),
+    ("eigvalsh_lo", [of("c16", 2, 3, 3)], (), f8(2, 3)),
+    ("numpy_solve", [of("c16", 3, 3), of("c16", 2, 3, 4)], (), of("c16", 2, 3, 4)),
+    ("qr_reduced", [f8(4, 3), f8(3)], (), f8(4, 3)),
+    ("qr_reduced", [f8(3, 4), f8(3)], (), f8(3, 3)),
+    ("qr_complete", [f8(2, 4, 3), f8(2, 3)], (), f8(2, 4, 4)),
+    ("fft", [of("F", 5, 8), of("f4")], (6,), of("F", 5, 6)),
+    ("rfft_n_even", [f8(8), f8()], (2,), of("c16", 2)),
+    ("vecdot", [of("c8", 5, 3), of("c8", 3)], (), of("c8", 5)),
 ]
 REFUSED = [
     # the same with one thing changed, the type that is declared, and why not
@@ -529,6 +538,26 @@ REFUSED = [
     ("require", [f8(3), f8()], (), f8(3), "it does not take"),
     ("require", [of("c32", 3), of("?")], (), of("c32", 3), "cannot be copied"),
     ("svd_f", [f8(1 << 17, 1)], (), f8(), "its results are too large"),
+    ("inv", [of("f4", 3, 3)], (), of("f4", 3, 3), "inv does not take dtypes 'f'"),
+    ("inv", [f8(3, 3)], (3,), f8(3, 3), "inv takes 0 lengths, and has 1"),
+    ("inv", [f8(3, 3)], (3.0,), f8(3, 3), "its attributes must be lengths"),
+    ("inv", [f8(3)], (), f8(3), "inv does not take an array of 1 axes there"),
+    ("inv", [f8(3, 2)], (), f8(3, 2), "m is 2 here and 3 there"),
+    ("inv", [f8(0, 3, 3)], (), f8(0, 3, 3), "inv takes no empty stacks"),
+    ("inv", [f8(0, 0)], (), f8(0, 0), "inv takes no arrays that are empty or as large"),
+    ("inv", [f8(LONG, LONG)], (), f8(LONG, LONG), "inv takes no arrays that are empty or as large"),
+    ("fft", [of("c16", 8), f8()], (), of("c16", 8), "fft takes 1 lengths, and has 0"),
+    ("fft", [of("c16", 8), f8()], (0,), of("c16", 0), "fft takes no arrays that are empty"),
+    ("rfft_n_even", [f8(8), f8()], (1,), of("c16", 1), "rfft_n_even takes no m below 2"),
+    ("qr_reduced", [f8(4, 3), f8(2)], (), f8(4, 2), "k is not the lesser of m and n"),
+    ("qr_reduced", [f8(3, 4), f8(4)], (), f8(3, 4), "k is not the lesser of m and n"),
+    (
+        "numpy_solve",
+        [of("c16", 2, 3, 3), of("c16", 4, 3, 1)],
+        (),
+        of("c16", 4, 3, 1),
+        "numpy_solve takes stacks of one shape",
+    ),
 ]
 
 

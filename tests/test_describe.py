@@ -426,6 +426,22 @@ def test_a_profile_takes_arguments_or_their_leaves_in_any_order_of_memory():
     assert len(program.profile({"a": a}, 2, x, repeats=1).timings) == len(program.profile(a, x).timings)
 
 
+def test_a_profile_takes_ints_that_are_data_beside_what_is_static_or_alone():
+    f = tape.compile(lambda how, x, n: x * n if how == "a" else x)
+    for n in (2, 3, 4):
+        f("a", np.ones(3), n)
+    program, x = only(f), np.ones(3)
+    for args in (("a", x, 5), (x, 5), (x, np.int64(5))):
+        profile = program.profile(*args, repeats=1)
+        assert [row for timing in profile.timings for row in timing.rows] == list(range(len(program)))
+    for number in (2**31, 2.0, True):
+        for args in (("a", x, number), (x, number)):
+            with pytest.raises(errors.DTypeError, match=f"leaf 1 is {number}, of .* for a scalar of int64"):
+                program.profile(*args, repeats=1)
+    with pytest.raises(errors.ShapeError, match="takes 2 arrays and numbers, and was given 1"):
+        program.profile(x)
+
+
 def test_donated_arrays_are_left_alone():
     f = tape.compile(lambda w: w * 2, donate=0)
     f(np.ones(3))

@@ -110,6 +110,33 @@ def with_an_enclosing_number():
     return f
 
 
+def with_a_late_global():
+    space = {}
+    exec(
+        "def f(x):\n"
+        "    global count\n"
+        "    count = count + 1 if 'count' in globals() else 1\n"
+        "    return x * count\n",
+        space,
+    )
+    return space["f"]
+
+
+def with_a_global_that_is_tried():
+    space = {}
+    exec(
+        "def f(x):\n"
+        "    global total\n"
+        "    try:\n"
+        "        total = total + x\n"
+        "    except NameError:\n"
+        "        total = x\n"
+        "    return total * 2.0\n",
+        space,
+    )
+    return space["f"]
+
+
 def with_a_list():
     seen = []
 
@@ -598,6 +625,9 @@ def test_two_functions_share_what_one_of_them_counts():
         with_a_step,
         with_a_list,
         with_bytes,
+        with_an_enclosing_number,
+        with_a_late_global,
+        with_a_global_that_is_tried,
     ],
 )
 def test_what_changes_in_a_call_that_runs_again_changes_once(make):

@@ -149,6 +149,20 @@ def test_results_and_refusals_are_those_of_the_machine(name):
     assert is_refused == [False] * len(good) + [True] * len(bad)
 
 
+@pytest.mark.parametrize("other", [lambda x: x > 1, lambda x: x[1:], lambda x: x.astype(np.float32)])
+def test_results_of_another_type_than_an_operation_has_said_stop_a_program(other):
+    typed = Op(lambda x: x * 2 if x[0] > 0 else other(x), name="typed", data_dependent=False)
+    compiled = tape.compile(lambda x: typed(x) + 1)
+    for x in (ROOM + 1, ROOM, ROOM - 1):
+        expected = typed(x) + 1
+        np.testing.assert_array_equal(compiled(x), expected, strict=True)
+    (program,) = compiled.programs.values()
+    for run in (program.run, program.run_on_numpy):
+        assert mutated_files.outcome(run, (ROOM,))[0] == "stopped"
+    with pytest.raises(tape.errors.TapeError, match="typed does not take these numbers"):
+        program(ROOM)
+
+
 def test_results_share_no_memory_and_donated_arrays_may_be_kept():
     compiled = tape.compile(lambda x: (x, x + 1, x.T), donate=(0,))
     compiled(np.eye(2))

@@ -119,6 +119,17 @@ def test_conversions(source, target):
         assert check(lambda x: np.astype(x, np.dtype(target)), x[3])
 
 
+@pytest.mark.parametrize("source", "efd")
+@pytest.mark.parametrize("target", "bBhHilIL")
+def test_floats_are_converted_up_to_the_ends_of_what_integers_hold(source, target):
+    """Of fractions, the part before the point stays."""
+    ends, most = np.iinfo(target), float(np.finfo(source).max)
+    last = np.nextafter(np.array(min(float(ends.max) + 1, most), source), 0)
+    x = np.array([max(float(ends.min), -most), 0.75, 1.5, last / 2, last], source)
+    assert int(x[-1]) <= ends.max
+    assert check(lambda x: np.astype(x, np.dtype(target)), x)
+
+
 @pytest.mark.parametrize("source", [np.float32, np.float64])
 def test_halves_are_rounded_once(source):
     """Numbers between, at and near halfway of all halves."""

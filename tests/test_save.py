@@ -619,6 +619,36 @@ def test_a_constant_is_one_of_those_in_the_file(path, attrs):
     refused(path, with_fields(parts, instructions=entries), "a constant is out of range")
 
 
+WRONG_LOOPS = [
+    *[(k, number, "a loop has no length") for k in range(3) for number in (-1, 2.0, True, None, 1 << 40)],
+    *[(3, direction, "a loop has no direction") for direction in (0, 1, None, "backwards")],
+    *[(4, end, "a loop has no end") for end in ("never", None, 1, ["length"])],
+    *[(k, {}, "a list is missing") for k in (5, 6, 7)],
+    (6, [0], "its attribute 1 is out of range: there are 1"),
+]
+
+
+@pytest.fixture(scope="module")
+def looped(tmp_path_factory):
+    """The parts of a file of a program with a loop, and the place of that among its instructions."""
+    path = tmp_path_factory.mktemp("programs") / "loop.tape"
+    saved(lambda x: tape.fori_loop(0, 5, lambda k, s: s * 1.5 + x, x), np.ones(3)).save(path)
+    parts = parts_of(path.read_bytes())
+    entries = json.loads(parts["program.json"])["instructions"]
+    (at,) = [k for k, entry in enumerate(entries) if entry[0] == "loop"]
+    return parts, entries, at
+
+
+@pytest.mark.parametrize(("place", "new", "reason"), WRONG_LOOPS)
+def test_loops_that_nobody_has_saved_are_refused(looped, path, place, new, reason):
+    parts, entries, at = looped
+    path.write_bytes(zipped(parts))
+    assert tape.load(path)(np.zeros(3)).shape == (3,)
+    refused(path, with_fields(parts, instructions=changed_at(entries, (at, 2, place), new)), reason)
+    short = changed_at(entries, (at, 2), entries[at][2][:place])
+    refused(path, with_fields(parts, instructions=short), "a list is missing")
+
+
 def test_results_that_are_no_single_number_cannot_be_python_floats(path):
     args = np.ones(2), 1.5
     saved(lambda x, s: (x * s, s * 2, x > 0, np.sum(x), "text", s * 3), *args).save(path)

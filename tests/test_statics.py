@@ -135,6 +135,7 @@ def tagged(kind, tag):
 
 NAN = float("nan")
 PLAIN = Plain()
+ZONES = [datetime.timezone(datetime.timedelta(hours=1), name) for name in ("A", "B")]
 
 # Each line: values that are equal, or that compare by identity, and that Python code can tell apart.
 FAMILIES = [
@@ -155,6 +156,8 @@ FAMILIES = [
     [PLAIN.method, Plain().method],
     [Plain(), Plain()],
     [datetime.time(1), datetime.time(1, fold=1)],
+    [datetime.datetime(2020, 1, 1, tzinfo=zone) for zone in ZONES],  # the offset is one
+    [datetime.time(1, tzinfo=zone) for zone in ZONES],
     [np.datetime64("2020-01-01"), np.datetime64("2020-01-01T00")],
     [np.add, np.subtract],
     [int, float],
