@@ -278,6 +278,42 @@ def test_costs_of_instructions(op):
         np.testing.assert_allclose(counted, expected(n), rtol=1e-12)
 
 
+TEXTBOOK = {
+    # of one m by n matrix: its function, the shape, whether it is complex, and the arithmetic
+    "inv": (np.linalg.inv, (9, 9), False, lambda m, n: 8 / 3 * m**3),
+    "det": (np.linalg.det, (9, 9), False, lambda m, n: 2 / 3 * m**3),
+    "slogdet": (np.linalg.slogdet, (9, 9), True, lambda m, n: 2 / 3 * m**3),
+    "numpy_solve": (lambda a: np.linalg.solve(a, a[..., :4]), (9, 9), True,
+                    lambda m, n: 2 / 3 * m**3 + 2 * m**2 * 4),
+    "cholesky_lo": (np.linalg.cholesky, (9, 9), True, lambda m, n: m**3 / 3),
+    "eigh_lo": (np.linalg.eigh, (9, 9), False, lambda m, n: 9 * m**3),
+    "eigvalsh_up": (lambda a: np.linalg.eigvalsh(a, "U"), (9, 9), False, lambda m, n: 4 / 3 * m**3),
+    "svd": (lambda a: np.linalg.svd(a, compute_uv=False), (9, 5), False,
+            lambda m, n: 2 * m * n**2 + 2 * n**3),
+    "svd_s": (lambda a: np.linalg.svd(a, full_matrices=False), (5, 9), False,
+              lambda m, n: 6 * m**2 * n + 20 * m**3),
+    "qr_reduced": (np.linalg.qr, (9, 5), False, lambda m, n: 2 * m * n**2),
+    "qr_complete": (lambda a: np.linalg.qr(a, "complete"), (9, 5), False, lambda m, n: 4 * m**2 * n),
+    "fft": (np.fft.fft, (1, 6), True, lambda m, n: round(5 * n * np.log2(n + 1))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", TEXTBOOK)
+def test_factorisations_cost_what_the_textbook_says_for_each_matrix(op):
+    """So do Fourier transforms; the time is in proportion to their number, and longer at worst."""
+    f, (m, n), is_complex, arithmetic = TEXTBOOK[op]
+    costs = []
+    for count in (3, 12):
+        stack = systems(count)[:, :m, :n] + (0j if is_complex else 0.0)
+        instructions = program_of(f, stack).plan.instructions
+        (made,) = [instruction for instruction in instructions if instruction.op == op]
+        cost = INSTRUCTIONS[op].cost
+        assert cost.flops(made, instructions) == int(count * arithmetic(m, n))
+        costs.append((cost.typical(made, instructions), cost.longest(made, instructions)))
+    np.testing.assert_allclose(costs[1], np.multiply(costs[0], 4))
+    assert 0.1 * count * arithmetic(m, n) < costs[1][0] < costs[1][1]
+
+
 def test_long_products_take_longer_for_each_element():
     """They leave the cache, as do large systems."""
     for op, f, make in (("matmul", lambda x: x @ x.T, np.ones), ("cholesky", np.linalg.cholesky, np.eye)):

@@ -462,6 +462,33 @@ def test_masks_in_an_index(index):
     check(gradient, *[(smooth(3, 4, 5), mask) for mask in masks], tolerance=1e-14, callbacks=["scatter"])
 
 
+WRITTEN = {
+    "m": (3, 4, 5), "0, m": (4, 5), "m, 1:": (3, 4), "m, 0": (3, 4), ":, m": (4,), ":, m, ::2": (4,),
+    ":, 0, m": (5,), "..., m": (5,), "m, ..., 0": (3,), "m, :, 0": (3,), "0, :, m": (5,), ":, m, 1": (4,),
+    "None, m": (3,), "None, m, :, 0": (3,), ":, None, m, ::-1": (4,),
+}  # fmt: skip
+"""Indices of (3, 4, 5), with the shapes of their masks."""
+
+
+@pytest.mark.parametrize("write", [tape.ops.set_at, tape.ops.add_at])
+@pytest.mark.parametrize("index", WRITTEN)
+def test_a_program_writes_by_a_mask_anywhere_in_an_index(write, index):
+    """For all masks that are True as often, without Python."""
+
+    def written(x, v, m):
+        return write(x, v, eval(f"np.index_exp[{index}]", {"np": np, "m": m}))
+
+    rng, size = np.random.default_rng(0), np.prod(WRITTEN[index])
+    x = smooth(3, 4, 5)
+    masks = [rng.permutation(np.arange(size) < max(size // 2, 2)).reshape(WRITTEN[index]) for _ in range(4)]
+    v = smooth(*eval(f"x[{index}]", {"x": x, "m": masks[0]}).shape, salt=1)
+    (program,) = check(written, *[(x, v, m) for m in masks]).programs.values()
+    for m in masks:
+        same(program(x, v, m), written(x, v, m))
+    gradient = tape.grad(lambda x, v, m: np.sum(written(x, v, m) ** 3), argnums=(0, 1))
+    check(gradient, *[(x, v, m) for m in masks[:2]], tolerance=1e-14, callbacks=["set_at"])
+
+
 def test_values_written_to_a_mask_are_as_many_as_it_has():
     compiled = tape.compile(lambda x, m, v: tape.ops.set_at(x, v, m))
     x, mask, values = np.zeros(4), np.array([True, False, True, False]), np.array([1.0, 2.0])
