@@ -156,6 +156,28 @@ def test_ints_that_would_overflow_are_exact():
         assert compiled(X, i) == [i**4, i**2, i**3]
 
 
+@pytest.mark.parametrize("base", [2, 3, -7])
+def test_powers_of_ints_are_computed_with_as_ints_of_any_size(base):
+    """Where the exponent is data."""
+
+    def products(x, i):
+        p = base**i
+        return [p * p, p * p * p, -p * i * i, p // 3 * p, p % 5 * p * p, p * p / 7]
+
+    for f in (products, lambda x, i: [base**i + 1, abs(base**i) - 1], lambda x, i: base**i / 7):
+        alike(f, [(X, i) for i in (2, 3, 1, 15, 19, 31, 33, 34, 40, 3)])
+
+
+def test_powers_of_ints_fit_in_arrays_or_are_refused_as_by_numpy():
+    small = np.array([1, 2], np.int8)
+    compiled = tape.compile(lambda x, i: small + 2**i)
+    for i in (2, 3, 6, 4):
+        assert is_same(compiled(X, i), small + 2**i)
+    for i in (7, 20, 40):
+        with pytest.raises(OverflowError):
+            compiled(X, i)
+
+
 def test_quotients_of_large_ints_are_rounded_correctly():
     compiled = tape.compile(lambda x, i: (i * i * 3 + 1) / (i * i - 7))
     for i in (3, 4, 2**30 + 1, 2**30 + 3, 2**31 - 5):

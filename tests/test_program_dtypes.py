@@ -162,6 +162,17 @@ def test_reductions(name, dtype):
             assert check(REDUCTIONS[name], draw(dtype, shape, is_special=is_special))
 
 
+@pytest.mark.parametrize("function", [np.sum, np.prod, np.mean, np.max])
+@pytest.mark.parametrize("axes", [(0, 2), (0, 1), (1, 2), (0, 1, 2), (0, -2), (2, 0)])
+def test_halves_are_reduced_over_any_axes_as_by_numpy(function, axes):
+    """Which rounds once, or after each run of neighbours."""
+    for shape in ((3, 4, 5), (20, 3, 30)):
+        x = np.random.default_rng(0).uniform(0.9, 1.1, shape).astype(np.float16)
+        compiled = tape.compile(lambda x: function(x, axis=axes))
+        for _ in range(2):
+            assert same(compiled(x), function(x, axis=axes))
+
+
 PARTS = {
     "transpose": lambda x: x.T[1:, ::-2],
     "reshape": lambda x: x.reshape(5, 6)[:, None],
