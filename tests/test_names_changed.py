@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import random
 import warnings
 from array import array
 from collections import deque
@@ -108,6 +109,21 @@ def with_an_enclosing_number():
         return x * count
 
     return f
+
+
+def with_a_generator_of_numpy():
+    rng = np.random.default_rng(0)
+    return lambda x: x * rng.normal()
+
+
+def with_an_old_generator_of_numpy():
+    rng = np.random.RandomState(0)
+    return lambda x: x * rng.normal()
+
+
+def with_a_generator_of_python():
+    rng = random.Random(0)
+    return lambda x: x * rng.gauss(0.0, 1.0)
 
 
 def with_a_late_global():
@@ -628,6 +644,9 @@ def test_two_functions_share_what_one_of_them_counts():
         with_an_enclosing_number,
         with_a_late_global,
         with_a_global_that_is_tried,
+        with_a_generator_of_numpy,
+        with_an_old_generator_of_numpy,
+        with_a_generator_of_python,
     ],
 )
 def test_what_changes_in_a_call_that_runs_again_changes_once(make):
