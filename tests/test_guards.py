@@ -119,10 +119,15 @@ def test_branches_on_arrays():
     lambda x, y: np.array_equal(x, y),
     lambda x, y: np.array_equal(x, [1.0, np.nan], equal_nan=True),
     lambda x, y: np.array_equal(x, np.ones(3)),
+    lambda x, y: np.array_equal(x, y, equal_nan=True),
+    lambda x, y: np.array_equal(x, y[None]),
+    lambda x, y: np.array_equiv(x, y[None]),
+    lambda x, y: np.array_equiv(x[:1], y),
     lambda x, y: bool(np.any(x == y)),
 ])  # fmt: skip
 def test_questions_about_arrays(question):
-    values = [np.array(pair) for pair in ([1.0, 2.0], [1.05, 2.1], [1.0, np.nan], [2.0, 2.0])]
+    pairs = ([1.0, 2.0], [1.05, 2.1], [1.0, np.nan], [np.nan, 2.0], [2.0, 2.0])
+    values = [np.array(pair) for pair in pairs]
     compiled = tape.compile(lambda x, y: (question(x, y), x + y))
     nested = tape.compile(tape.grad(lambda x, y: np.sum(x * y * (2 if question(x, y) else 3))))
     for _ in range(2):
