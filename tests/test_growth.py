@@ -153,6 +153,44 @@ def test_many_paths_warn_with_the_line(monkeypatch):
     assert f"reads numbers at {__file__}:{line}, in 16 ways" in told
 
 
+def test_of_several_lines_that_is_named_by_which_most_paths_part_first(monkeypatch):
+    """Another line parts few of them, and a third one paths that have parted before."""
+    monkeypatch.setattr(growth, "AT_ONCE", 10**6)
+
+    def f(i):
+        if i[0] > 0:
+            i = i + 1
+        n = int(i[1])
+        return i * n * int(i[2])
+
+    compiled = tape.compile(f)
+    told = warned(compiled, [(np.array([k == 3, k, 2 * k]),) for k in range(30)])
+    line = f.__code__.co_firstlineno + 3
+    assert f"reads numbers at {__file__}:{line}, in 16 ways" in told
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        (
+            [np.ones(2, kind) for kind in "fdefd"],
+            r"args\[0\] has 3 types \(float32, float64, float16, \.\.\.\). Convert",
+        ),
+        ([2.0, np.ones(()), np.float32(2), 3j], r"args\[0\] has 3 types \(float, .*\). Convert"),
+        (
+            [[1.0] * n for n in (1, 2, 3)],
+            r"the tree of arguments has 3 structures \(of 1 leaves, of 2 leaves, of 3 leaves, .*\). Pass",
+        ),
+        ([np.ones((1, n)) for n in (1, 2, 3)], r"args\[0\] has 3 shapes \(\[1, 1\], \[1, 2\], \[1, 3\], "),
+    ],
+)
+def test_types_and_structures_that_differ_are_named(monkeypatch, calls, words):
+    monkeypatch.setattr(growth, "MANY", 2)
+    compiled = tape.compile(lambda x: x * 2)
+    with pytest.warns(errors.PathLimitWarning, match=words):
+        [compiled(x) for x in calls]
+
+
 def test_as_many_programs_as_are_allowed_do_not_warn():
     compiled = tape.compile(lambda x: 2 * x)
     with warnings.catch_warnings():
