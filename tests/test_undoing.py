@@ -123,6 +123,21 @@ def test_memory():
         assert mapped[:] == b"abcd"
 
 
+def test_memory_is_put_back_up_to_a_size():
+    """Of more than 64 kB of a file nothing is, not even a part."""
+    for size in (2**16, 2**16 + 1):
+        with mmap.mmap(-1, size) as mapped:
+            undo = undo_of(mapped)
+            mapped[0], mapped[-1] = 7, 8
+            undo()
+            assert (mapped[0], mapped[-1]) == ((0, 0) if size == 2**16 else (7, 8))
+    held = bytearray(2**16)
+    undo = undo_of(memoryview(held))
+    held[-1] = 7
+    undo()
+    assert not any(held)
+
+
 def test_exceptions_and_contexts():
     error = ValueError(1, 2)
     undo = undo_of(error)
@@ -229,6 +244,11 @@ def test_mocks(kind):
     mocked.child.return_value = 5
     undo()
     assert (mocked(), mocked.child()) == (1, 2)
+    mocked.child.other.side_effect = [6, 7]
+    undo = undo_of(mocked)
+    mocked.child.other.side_effect = [8]
+    undo()
+    assert mocked.child.other() == 6
 
 
 def test_what_cannot_be_put_back():
