@@ -71,6 +71,12 @@ def test_an_int_before_an_array_in_a_ufunc_is_data():
     assert len(compiled.programs) == 1
 
 
+@pytest.mark.parametrize("number", [np.float32(2.5), np.float64(2.5), 2.5])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.divide, np.hypot, np.maximum])
+def test_an_int_beside_a_float_in_a_ufunc_is_data(ufunc, number):
+    alike(lambda x, k: [ufunc(k, number), ufunc(number, k)], with_ints(2, 3, 5, 7), programs=1)
+
+
 def test_an_int_that_stays_the_same_is_static():
     (key,) = alike(lambda x, n: x * n, with_ints(3, 3, 3)).programs
     assert repr(key) == "<lambda>(float64[3], 3)"
