@@ -174,6 +174,14 @@ def test_powers_of_ints_are_computed_with_as_ints_of_any_size(base):
         alike(f, [(X, i) for i in (2, 3, 1, 15, 19, 31, 33, 34, 40, 3)])
 
 
+@pytest.mark.parametrize(
+    "power",
+    [lambda i: 2**i, lambda i: i**2, lambda i: i**i, lambda i: 0.9**i, lambda i: 2**-i, lambda i: i**-0.5],
+)
+def test_ints_in_powers_stay_data(power):
+    alike(lambda x, i: power(i), with_ints(2, 3, 5, 7, 12), programs=1)
+
+
 def test_powers_of_ints_fit_in_arrays_or_are_refused_as_by_numpy():
     small = np.array([1, 2], np.int8)
     compiled = tape.compile(lambda x, i: small + 2**i)

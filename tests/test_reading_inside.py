@@ -198,6 +198,21 @@ def test_integers_of_all_dtypes_are_keys(dtype):
         assert compiled(0.5, number) == f(0.5, n)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.uint64, bool])
+@pytest.mark.parametrize(
+    "ask", [lambda n: n.tolist(), lambda n: n.item(1), lambda n: complex(n[1]), lambda n: float(n[1]), str]
+)
+def test_integers_of_all_dtypes_are_read_in_any_way(ask, dtype):
+    found = []
+    compiled = tape.compile(lambda n: (found.append(ask(n)), n * 2)[1])
+    for numbers in ([0, 1, 1], [1, 0, 1]):
+        compiled(np.array(numbers, dtype))
+        assert (found[-1], type(found[-1])) == (
+            ask(np.array(numbers, dtype)),
+            type(ask(np.array([0, 1], dtype))),
+        )
+
+
 # ---- of arrays that are closed over, and changed in place -----------------------------------------
 
 OF_ARRAYS = {
