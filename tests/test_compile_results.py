@@ -303,6 +303,11 @@ class WithNames(dict):
     __getattr__ = dict.__getitem__
 
 
+def of_a_trace_that_is_gone(x):
+    with tape.Trace() as trace:
+        return Box(trace.param(3.0) * 2)
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -314,8 +319,9 @@ class WithNames(dict):
         lambda x: lambda: x,
         lambda x: slice(0, x[0]),
         lambda x: (x, map(abs, [1])),
+        of_a_trace_that_is_gone,
     ],
-    ids=["object", "deep", "dict", "generator", "items", "function", "slice", "map"],
+    ids=["object", "deep", "dict", "generator", "items", "function", "slice", "map", "gone"],
 )
 def test_objects_that_would_be_those_of_the_first_call_are_refused(f):
     with pytest.raises(errors.UnsupportedError, match="the same one in every call"):
