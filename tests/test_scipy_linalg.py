@@ -186,13 +186,16 @@ def test_logarithms_draw_no_numbers():
     assert np.random.rand() == expected  # noqa: NPY002
 
 
-@pytest.mark.parametrize("name", some(["lu_solve", "cho_solve", "polar", "sqrtm", "logm"], every=1))
+@pytest.mark.parametrize(
+    "name", some(["lu_solve", "cho_solve", "polar", "polar left", "sqrtm", "logm"], every=1)
+)
 def test_gradients_satisfy_what_defines_the_result(name):
     """Both sides of the equation have the same derivative."""
     both = {
         "lu_solve": lambda a: (a @ linalg.lu_solve(linalg.lu_factor(a), B), B + 0 * a[:, :2]),
         "cho_solve": lambda a: (a @ linalg.cho_solve(linalg.cho_factor(a), B), B + 0 * a[:, :2]),
         "polar": lambda a: (np.matmul(*linalg.polar(a)), a),
+        "polar left": lambda a: (np.matmul(*linalg.polar(a, side="left")[::-1]), a),
         "sqrtm": lambda a: (linalg.sqrtm(a) @ linalg.sqrtm(a), a),
         "logm": lambda a: (linalg.expm(linalg.logm(a)), a),
     }[name]

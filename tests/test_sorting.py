@@ -98,8 +98,8 @@ def test_the_largest_few_have_the_derivative():
 
 
 def test_numbers_that_are_sorted_as_complex_ones():
-    for dtype in ("float32", "float64", "int8"):
-        x = with_ties(dtype, 5)
+    for dtype in "?bBhHiIlLefdFD":
+        x = np.array([2, 0, 1, 1]).astype(dtype)
         assert_same(ops.sort_complex(x), np.sort_complex(x))
     assert_same(
         vjp(ops.sort_complex, [np.array([2.0, 1.0])], np.array([1.0, 2.0 + 1j]))[0], np.array([2.0, 1.0])
