@@ -182,6 +182,22 @@ def test_errors_are_raised_at_the_call(call, error, words):
         call()
 
 
+def test_parameters_of_other_shapes_are_named():
+    right = {
+        "in_proj_weight": (12, 4),
+        "in_proj_bias": (12,),
+        "out_proj_weight": (4, 4),
+        "out_proj_bias": (4,),
+    }
+    arrays = {name: np.ones(shape) for name, shape in right.items()}
+    call = lambda **arrays: nn.multi_head_attention(Q, Q, Q, 2, **arrays)  # noqa: E731
+    assert call(**arrays).shape == Q.shape
+    for name, shape in right.items():
+        lengths = rf"\[{', '.join(map(str, shape))}\]"
+        with pytest.raises(errors.ShapeError, match=rf"^multi_head_attention: {name} has .*have {lengths}"):
+            call(**{**arrays, name: np.ones((*shape, 1))})
+
+
 def test_a_bad_call_leaves_nothing_behind():
     trace = tape.Trace()
     q = trace.param(Q)

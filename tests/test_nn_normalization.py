@@ -292,6 +292,34 @@ def test_errors_are_raised_at_the_call(call, error, words):
         call()
 
 
+SHAPED = {
+    "layer_norm": (lambda **p: nn.layer_norm(X, 3, **p), {"weight": (3,), "bias": (3,)}),
+    "rms_norm": (lambda **p: nn.rms_norm(X, (6, 3), **p), {"weight": (6, 3)}),
+    "group_norm": (lambda **p: nn.group_norm(X, 2, **p), {"weight": (6,), "bias": (6,)}),
+    "instance_norm": (lambda **p: nn.instance_norm(X, **p), {"weight": (6,), "bias": (6,)}),
+    "batch_norm": (
+        lambda **p: nn.batch_norm(X, **p),
+        {"running_mean": (6,), "running_var": (6,), "weight": (6,), "bias": (6,)},
+    ),
+    "batch_norm_statistics": (
+        lambda **p: nn.batch_norm_statistics(X, **p), {"running_mean": (6,), "running_var": (6,)},
+    ),
+    "linear": (lambda **p: nn.linear(X, np.ones((4, 3)), **p), {"bias": (4,)}),
+    "bilinear": (lambda **p: nn.bilinear(X, X, np.ones((4, 3, 3)), **p), {"bias": (4,)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name in SHAPED for wrong in SHAPED[name][1]])
+def test_parameters_of_other_shapes_are_named(name, wrong):
+    call, shapes = SHAPED[name]
+    right = {key: np.ones(shape) for key, shape in shapes.items()}
+    call(**right)
+    lengths = rf"\[{', '.join(map(str, shapes[wrong]))}\]"
+    for other in (np.ones((*shapes[wrong], 1)), np.ones(())):
+        with pytest.raises(errors.ShapeError, match=rf"^{name}: {wrong} has .*must have {lengths}"):
+            call(**{**right, wrong: other})
+
+
 def test_momentum_goes_from_nothing_to_all_of_the_new():
     x, mean, var = normal(4, 3), normal(3), np.exp(normal(3))
     for found, expected in zip(nn.batch_norm_statistics(x, mean, var, 0), (mean, var), strict=True):
