@@ -255,6 +255,24 @@ def test_the_taylor_series_of_a_product_of_three():
     assert_close(derivatives, [-6.0, 0.0, 18.0, 18.0, 0.0], 1e-12)
 
 
+@pytest.mark.parametrize("held", [None, 0, 1, 2])
+def test_taylor_series_are_those_of_plain_products(held):
+    """Of three curves of which all derivatives differ; one may be constant."""
+    rng = np.random.default_rng(0)
+    a, b, c = (uniform(rng, np.empty(shape)) for shape in ((2, 3), (3, 4), (4,)))
+
+    def curves(t):
+        moving = np.exp(t * a), np.sin(t * b + 1), np.cos(t * c)
+        return [x if k == held else moved for k, (x, moved) in enumerate(zip((a, b, c), moving, strict=True))]
+
+    def plain(t):
+        x, y, z = curves(t)
+        return np.sum(np.reshape(x, (2, 3, 1)) * y * z, axis=(1, 2))
+
+    found = tape.taylor(lambda t: np.einsum("ij,jk,k->i", *curves(t)), 0.3, 1.0, order=4)
+    assert_close(found, tape.taylor(plain, 0.3, 1.0, order=4), 1e-11)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_infinities_do_not_cancel_out_in_programs():
     """What one operand alone has is summed after the product, as in NumPy."""

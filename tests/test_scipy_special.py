@@ -274,10 +274,10 @@ def test_softplus_of_arrays_takes_the_keywords_of_ufuncs():
     np.testing.assert_allclose(out, np.log1p(np.exp(x)), rtol=1e-14)
 
 
+@pytest.mark.parametrize("n", [np.array([0, 1, 3]), 0, 1, 3], ids=str)
 @pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
-def test_derivatives_of_spherical_bessel_functions_of_several_orders(name):
+def test_derivatives_of_spherical_bessel_functions_of_several_orders_and_of_one(name, n):
     """The first order has no function below it."""
-    n = np.array([0, 1, 3])
     value, moved = tape.jvp(lambda z: getattr(special, name)(n, z, True), (0.7,), (1.0,))
     of_scipy = lambda z: getattr(original, name)(n, z, True)  # noqa: E731
     np.testing.assert_allclose(value, of_scipy(0.7), rtol=1e-12)
