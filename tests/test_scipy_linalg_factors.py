@@ -218,6 +218,43 @@ def test_gradients_of_a_batch_are_those_of_its_matrices(name):
         np.testing.assert_allclose(each, gradient(matrix), rtol=1e-9, atol=1e-9)
 
 
+def gram(a):
+    return a @ np.swapaxes(a, -1, -2)
+
+
+OF_STACKS = {
+    **{
+        name: OF_ONE_MATRIX[name]
+        for name in ("qr", "rq", "hessenberg", "polar", "inv", "pinv", "det", "expm", "signm")
+    },
+    "lu": lambda a: linalg.lu(a)[1:],
+    "ldl": lambda a: linalg.ldl(gram(a))[:2],
+    "cholesky": lambda a: linalg.cholesky(gram(a)),
+    "schur": lambda a: linalg.schur(gram(a)),
+    "svdvals": linalg.svdvals,
+    "eigvalsh": lambda a: linalg.eigvalsh(gram(a)),
+    "logm": lambda a: linalg.logm(gram(a)),
+    "sqrtm": lambda a: linalg.sqrtm(gram(a)),
+    "cosm": linalg.cosm,
+    "sinhm": linalg.sinhm,
+    "solve": lambda a: linalg.solve(a, a[..., :2]),
+    "solve_sylvester": lambda a: linalg.solve_sylvester(gram(a), gram(a), a),
+}
+
+
+@pytest.mark.parametrize("name", OF_STACKS)
+def test_derivatives_of_a_stack_are_those_of_its_matrices(name):
+    def total(a):
+        return sum(np.sum(np.sin(part)) for part in tape.tree.leaves(OF_STACKS[name](a)))
+
+    stack, gradient = np.stack([[A + 3 * np.eye(5), D + A], [2 * D, A - 2 * np.eye(5)]]), tape.grad(total)
+    expected = np.stack([[gradient(a) for a in row] for row in stack])
+    np.testing.assert_allclose(gradient(stack), expected, rtol=1e-8, atol=1e-9)
+    along = np.cos(stack)
+    moved = tape.jvp(total, (stack,), (along,))[1]
+    assert moved == pytest.approx(np.sum(expected * along), rel=1e-8)
+
+
 def test_only_what_is_read_has_a_gradient():
     gradient = tape.grad(lambda a: np.sum(linalg.ldl(a, lower=False)[1]))(A)
     assert np.all(np.tril(gradient, -1) == 0)
