@@ -245,11 +245,13 @@ def test_generalised_vectors_are_normalised_as_in_scipy():
 
 @pytest.mark.parametrize("name", ["qz", "ordqz", "cossin"])
 def test_what_is_not_unique_is_refused_with_vars_alone(name):
-    with (
-        tape.Trace() as trace,
-        pytest.raises(errors.UnsupportedError, match=f"{name} has no derivative rule"),
-    ):
-        getattr(linalg, name)(trace.param(D))
+    with tape.Trace() as trace:
+        a = trace.param(D)
+        for args, options in (((a,), {}), ((list(a),), {}), ((D, [[a[0, 0]]]), {}), ((D,), {"B": a})):
+            with pytest.raises(
+                errors.UnsupportedError, match=rf"linalg\.{name} has no derivative rule\. .*Use "
+            ):
+                getattr(linalg, name)(*args, **options)
     assert getattr(linalg, name).__name__ == name
     arguments = (D, A) if name != "cossin" else (np.linalg.qr(A)[0], 2, 3)
     assert_alike(getattr(linalg, name)(*arguments), getattr(original, name)(*arguments))
