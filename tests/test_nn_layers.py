@@ -1,5 +1,9 @@
 """Layers: PyTorch's values and gradients with its weights, compiled as eager, both modes alike, errors."""
 
+import inspect
+import re
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -433,6 +437,56 @@ def test_errors_inside_of_a_sequential_name_the_layer_and_its_number():
         model(np.ones(3))
     assert str(caught.value).startswith("Linear(in_features=5, out_features=2): x has shape [4]")
     assert caught.value.__notes__[0].startswith("in layer 2 of a Sequential, Linear(")
+
+
+COUNTS = {
+    nn.Linear: {"in_features": 2, "out_features": 2},
+    nn.Bilinear: {"in1_features": 2, "in2_features": 2, "out_features": 2},
+    nn.Embedding: {"num_embeddings": 2, "embedding_dim": 2},
+    nn.Conv2d: {"in_channels": 2, "out_channels": 2, "kernel_size": 2, "stride": 2, "groups": 2},
+    nn.ConvTranspose1d: {"in_channels": 2, "out_channels": 2, "kernel_size": 2, "dilation": 2},
+    nn.RNNCell: {"input_size": 2, "hidden_size": 2},
+    nn.GRU: {"input_size": 2, "hidden_size": 2, "num_layers": 2},
+    nn.MultiHeadAttention: {"embed_dim": 2, "num_heads": 2},
+    nn.TransformerBlock: {"d_model": 2, "nhead": 2, "dim_feedforward": 2},
+    nn.GroupNorm: {"num_groups": 2, "num_channels": 2},
+    nn.BatchNorm: {"num_features": 2},
+}  # fmt: skip
+INNER = {"d_model": "MultiHeadAttention: embed_dim", "nhead": "MultiHeadAttention: num_heads"}
+
+
+@pytest.mark.parametrize("kind", COUNTS, ids=lambda kind: kind.__name__)
+def test_counts_are_positive_ints_and_errors_name_layer_and_argument(kind):
+    """Of NumPy, too; what a layer passes on is named by the layer that takes it."""
+    right = COUNTS[kind]
+    more = {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
+    assert "2" in repr(kind(**{name: np.int8(2) for name in right}, **more))
+    for name, wrong in product(right, (0, -1, 2.0, "2")):
+        where = "GRUCell" if (kind, name) == (nn.GRU, "input_size") else kind.__name__
+        said = re.escape(INNER.get(name, f"{where}: {name}") + f"={wrong!r}.")
+        with pytest.raises(errors.OptionError, match=f"^{said}"):
+            kind(**{**right, name: wrong}, **more)
+    for given in ([2, 0], [2, 1.5, 2]):
+        with pytest.raises(errors.OptionError, match=rf"^MLP: sizes\[1\]={given[1]}"):
+            nn.MLP(given, rng=RNG)
+
+
+@pytest.mark.parametrize("dtype", [int, bool, str])
+def test_weights_are_floats_and_errors_name_the_layer(dtype):
+    for kind, options in COUNTS.items():
+        inner = {nn.GRU: "GRUCell", nn.TransformerBlock: "MultiHeadAttention"}.get(kind, kind.__name__)
+        more = {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
+        with pytest.raises(errors.OptionError, match=f"^{inner}: dtype="):
+            kind(**options, **more, dtype=dtype)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, np.nan])
+def test_shares_that_are_dropped_are_within_0_and_1(p):
+    for kind in (nn.GRU, nn.MultiHeadAttention, nn.TransformerBlock):
+        with pytest.raises(errors.OptionError, match=f"^{kind.__name__}: .*{p}"):
+            kind(**COUNTS[kind], dropout=p, rng=RNG)
+    with pytest.raises(errors.OptionError, match=f"^MLP: .*{p}"):
+        nn.MLP([2, 2], dropout=p, rng=RNG)
 
 
 @pytest.mark.parametrize(

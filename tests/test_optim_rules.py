@@ -363,3 +363,33 @@ def test_defaults_are_those_of_both_forms_and_of_torch(kind):
         wanted = {name: ours[name] for name in shared}
         assert wanted | ({"lr": shared["lr"]} if kind is optim.SGD else {}) == shared
         assert len(shared) >= 4
+
+
+def wrong_values(name, default):
+    """Values out of the range of a setting, and what the error calls them."""
+    if isinstance(default, tuple):
+        first, *others = default
+        yield from ((one, name) for one in (first, None, (first,), (*others, first, first, first)))
+        if "betas" in name:
+            wrong_at = ((-0.5, *others), 0), ((first, 1.0), 1), ((first, np.nan), 1)
+            yield from ((one, rf"{name}\[{k}\]") for one, k in wrong_at)
+    elif isinstance(default, int):
+        yield from ((one, name) for one in (0, -1, 1.5, True, "2", None))
+    else:
+        is_share = name in ("momentum", "alpha", "rho")
+        yield from ((one, name) for one in (-0.5, np.nan, np.inf, "x", 1j, *[1.0] * is_share))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_setting_has_its_range_and_errors_name_it(kind):
+    """In both forms."""
+    needed = {"lr": 0.1}
+    for make, args in ((kind, ([np.ones((2, 2))],)), (getattr(optim, kind.__name__.lower()), ())):
+        for name, parameter in inspect.signature(make).parameters.items():
+            default = 0.1 if name == "lr" else parameter.default
+            if isinstance(default, bool) or not isinstance(default, int | float | tuple):
+                continue
+            assert make(*args, **needed, **{} if name == "lr" else {name: default}) is not None
+            for value, said in wrong_values(name, default):
+                with pytest.raises(errors.OptionError, match=rf"^{said} "):
+                    make(*args, **needed | {name: value})

@@ -148,6 +148,22 @@ def test_periodic_b_splines_go_on_around_the_circle_as_in_scipy(n, k):
     assert_close(ours.t, theirs.t, 1e-14)
     assert_close(ours.c, theirs.c, 1e-13)
     assert_close(ours(q + 2 * (x[-1] - x[0])), theirs(q + 2 * (x[-1] - x[0])), 1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_integrals_over_periods_are_sums_over_each(k):
+    """Also of knots that are not repeated, where the antiderivative is not zero at the first end."""
+    x, y, _ = data(7, is_closed=True)
+    closed = interpolate.make_interp_spline(x, y, k, bc_type="periodic", axis=1)
+    for spline in (closed, interpolate.BSpline(np.arange(8.0 + k), y[0], k, extrapolate="periodic")):
+        low, high = spline.t[k], spline.t[-k - 1]
+        plain = lambda a, b, spline=spline: spline.integrate(a, b, extrapolate=False)  # noqa: E731
+        for a, b, periods in ((0.2, 0.7, 0), (0.2, 0.7, 3), (0.7, 0.2, 2), (0.7, 0.2, -2), (-1e-3, 0.0, 1)):
+            ends = (low + part * (high - low) for part in (a, b + periods))
+            inside = (low + part % 1 * (high - low) for part in (a, b))
+            first, last = (plain(low, end) for end in inside)
+            expected = last - first + (periods + (a < 0)) * plain(low, high)
+            assert_close(spline.integrate(*ends, extrapolate="periodic"), expected, 1e-12)
     nearly = y.copy()
     nearly[:, -1] *= 1 + 2e-6
     interpolate.make_interp_spline(x, nearly, k, None, "periodic", 1)

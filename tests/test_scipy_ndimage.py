@@ -290,6 +290,48 @@ def test_axes_count_from_either_end_and_are_there_once(name):
                 each(x)
 
 
+WITH_MODE = {
+    **WITH_AXES, **WITH_AXIS, "shift": (0.5,), "zoom": (1.5,), "map_coordinates": (np.ones((2, 3)),),
+    "affine_transform": (np.eye(2),), "spline_filter": (),
+}  # fmt: skip
+WITH_ORDER = ["shift", "zoom", "map_coordinates", "affine_transform", "spline_filter", "spline_filter1d"]
+
+
+@pytest.mark.parametrize("name", WITH_MODE)
+def test_modes_orders_and_images_that_there_are_not_are_errors_that_name_the_function(name):
+    """Modes by the function that extends the image."""
+    f, x = getattr(ndimage, name), np.ones((4, 4))
+    inner = {"spline_filter": "spline_filter1d"}.get(name, name)
+    inner = "gaussian_filter" if name in ("gaussian_laplace", "gaussian_gradient_magnitude") else inner
+    with pytest.raises(errors.OptionError, match=rf"^ndimage\.{inner}: mode is 'around'\. Take .*, wrap"):
+        f(x, *WITH_MODE[name], mode="around")
+    if name in WITH_ORDER:
+        for order in (-1, 6, 1.5, *[0, 1] * (name == "spline_filter")):
+            with pytest.raises(errors.OptionError, match=rf"^ndimage\.{name}: the order is {order}\."):
+                f(x, *WITH_MODE[name], order=order)
+    if "spline" not in name:
+        with pytest.raises(errors.DTypeError, match=rf"^ndimage\.{name}: the image is "):
+            f(1.5, *WITH_MODE[name])
+
+
+@pytest.mark.parametrize("name", ["shift", "zoom", "affine_transform", "correlate", "uniform_filter",
+                                  "gaussian_filter", "laplace", "sobel"])  # fmt: skip
+def test_as_many_numbers_as_axes_or_an_error_that_names_the_function(name):
+    x, three = np.ones((4, 4)), [1, 1, 1]
+    calls = {
+        "shift": lambda: ndimage.shift(x, three),
+        "zoom": lambda: ndimage.zoom(x, three),
+        "affine_transform": lambda: ndimage.affine_transform(x, np.eye(2), three),
+        "correlate": lambda: ndimage.correlate(x, np.ones((2, 2)), origin=three),
+        "uniform_filter": lambda: ndimage.uniform_filter(x, three),
+        "gaussian_filter": lambda: ndimage.gaussian_filter(x, three),
+        "laplace": lambda: ndimage.laplace(x, mode=["wrap"] * 3),
+        "sobel": lambda: ndimage.sobel(x, mode=["wrap"] * 3),
+    }
+    with pytest.raises(errors.ShapeError, match=rf"^ndimage\.{name}: .*3.* for 2 axes"):
+        calls[name]()
+
+
 def test_the_length_of_a_gradient_along_some_axes_is_that_of_each_image():
     """SciPy's smooths along the other axes, too."""
     x = np.random.default_rng(5).normal(size=(2, 4, 5))

@@ -96,6 +96,33 @@ def test_sections():
     both("sosfiltfilt", sos, x, 0)
 
 
+@grid(order=[4, 5], padtype=["odd", "even", "constant", None])
+def test_sections_forwards_and_backwards(order, padtype):
+    """An odd order has a zero in its first section, which counts in how far the signal goes on."""
+    sos, x = original.butter(order, 0.3, output="sos"), np.random.default_rng(0).normal(size=(2, 25, 2))
+    for padlen in (None, 0, 5, 24, 25):
+        both("sosfiltfilt", sos, x, 1, padtype, padlen)
+    both("sosfiltfilt", sos, x @ [1, 1j], padtype=padtype)
+
+
+def test_how_far_sections_go_on_is_less_by_the_zeros_that_numerators_or_denominators_have_in_common():
+    some_of, more = [[1, 0.5, 0, 1, -0.2, 0], [1, 0.3, 0, 1, 0.1, 0.2]], [[1, 0.3, 0.1, 1, 0.1, 0]]
+    x = np.random.default_rng(0).normal(size=20)
+    for sos in (some_of, more, some_of + more, np.roll(some_of, 3, axis=1)):
+        both("sosfiltfilt", sos, x)
+
+
+@grid(name=["fftconvolve", "oaconvolve"], mode=["full", "same", "valid"])
+def test_convolutions_along_some_axes(name, mode):
+    """Along the others the arrays broadcast."""
+    rng = np.random.default_rng(9)
+    for a, v, axes in (
+        ((3, 8), (3, 5), 1), ((3, 5), (1, 8), [-1]), ((6, 4), (2, 4), 0), ((6, 4), (2, 1), [-2]),
+        ((6, 4, 2), (3, 2, 1), (1, 0)), ((4, 5), (3, 2), None), ((6, 4), (2, 3), [0]),
+    ):  # fmt: skip
+        both(name, rng.normal(size=a), rng.normal(size=v), mode, axes=axes)
+
+
 @grid(
     window=[(5, 2), (7, 3), (4, 2), (11, 4), (1, 0), (6, 0)],
     mode=["interp", "mirror", "constant", "nearest", "wrap"],
@@ -104,14 +131,18 @@ def test_sections():
 def test_fitted_polynomials(window, mode, deriv):
     x = np.random.default_rng(2).normal(size=(2, 11))
     both("savgol_filter", x, *window, deriv, 0.5, 1, mode, 0.3)
+    both("savgol_filter", x.T, *window, deriv, 1.0, 0, mode)
 
 
 def test_trends_and_analytic_signals():
     x = np.random.default_rng(3).normal(size=(2, 11))
     for kind, breaks in (("linear", 0), ("constant", 0), ("linear", [3, 7])):
         both("detrend", x, 1, kind, breaks)
+        both("detrend", x.T + 1j, 0, kind, breaks)
+        both("detrend", x.astype(np.float32), type=kind, bp=breaks)
     for count in (None, 8, 15):
         both("hilbert", x, count)
+        both("hilbert", x.T.astype(np.float32), count, 0)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +160,26 @@ def test_spectra(options):
     both("csd", x, y, axis=1, **options)
     both("periodogram", x, 2.0, axis=1, window="hann")
     both("periodogram", x, window=None)
+
+
+@grid(
+    options=[
+        {}, {"nfft": 30}, {"nfft": 31}, {"scaling": "spectrum", "fs": 7.0}, {"detrend": "linear"},
+        {"detrend": False, "return_onesided": False}, {"window": ("tukey", 0.2), "fs": 7.0},
+        {"window": np.hanning(24)},
+    ],
+    dtype=[np.float32, np.complex128],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Input data is complex")
+def test_spectra_of_other_dtypes_along_any_axis(options, dtype):
+    """Those of complex signals have both sides, whatever is asked."""
+    parts = np.random.default_rng(4).normal(size=(2, 2, 24, 2))
+    x, y = (parts @ [1, 1j if dtype == np.complex128 else 1]).astype(dtype)
+    both("periodogram", x, **options)
+    both("periodogram", x.T, axis=0, **options)
+    both("welch", x.T, nperseg=24, axis=0, **options)
+    both("csd", x, y, nperseg=24, **options)
+    both("csd", x, y.real, nperseg=24, **options)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +212,36 @@ def test_a_signal_of_a_transform_whose_segments_are_shorter_or_longer_than_its_f
     z = np.random.default_rng(8).normal(size=(count, 4, 2)) @ [1, 1j]
     both("istft", z, **options)
     both("istft", z, input_onesided=False, nperseg=count)
+
+
+@grid(boundary=["zeros", "even", "odd", "constant", None], padded=[True, False], nperseg=[8, 11])
+@pytest.mark.filterwarnings("ignore:Input data is complex")
+def test_segments_of_any_signal_at_its_ends(boundary, padded, nperseg):
+    x = np.random.default_rng(5).normal(size=(3, 29, 2))
+    options = {"boundary": boundary, "padded": padded, "nperseg": nperseg}
+    both("stft", x[..., 0].astype(np.float32), **options)
+    both("stft", x @ [1, 1j], scaling="psd", fs=3.0, **options)
+    both("stft", x, axis=-2, return_onesided=False, detrend="linear", **options)
+
+
+@pytest.mark.filterwarnings("ignore:Input data is complex")
+def test_segments_along_any_axis_become_signals_along_the_last_one():
+    x = np.random.default_rng(5).normal(size=(3, 40))
+    options = {"nperseg": 8, "noverlap": 6, "fs": 2.0, "scaling": "psd"}
+    for signals, more in ((x, {}), (x[:, ::-1] + 1j * x, {"input_onesided": False})):
+        _, _, z = original.stft(signals, **options)
+        t, found = signal.istft(z, **options, **more)
+        assert_close(t, np.arange(40) / 2.0, 1e-15)
+        assert_close(found, signals, 1e-12)
+        for axes in ((0, 1), (1, 0), (0, 2), (-1, 0)):
+            turned = np.moveaxis(z, (-1, -2), axes)
+            _, again = signal.istft(turned, time_axis=axes[0], freq_axis=axes[1], **options, **more)
+            assert_close(again, signals, 1e-12)
+    assert signal.istft(z[:, :5].astype(np.complex64), nperseg=8)[1].dtype == np.float32
+    _, _, z = original.stft(x, nperseg=8, boundary=None)
+    t, inside = signal.istft(z, boundary=False)
+    assert_close(t, np.arange(40.0), 0)
+    assert_close(inside[:, 1:], x[:, 1:], 1e-12)  # at the first sample the window is zero
 
 
 RAMP = np.arange(6.0)
@@ -255,6 +336,18 @@ def test_filters_in_batches():
     assert_close(tape.vmap(f)(a, x), [f(*pair) for pair in zip(a, x, strict=True)], 1e-14)
     assert_close(tape.vmap(f, in_axes=(None, 0))(a[0], x), [f(a[0], row) for row in x], 1e-14)
     assert_close(tape.vmap(f, in_axes=(0, None))(a, x[0]), [f(row, x[0]) for row in a], 1e-14)
+
+
+@grid(axis=[0, 1, -1], in_axes=[(None, 0), (None, 2), (0, None), (0, 1)])
+def test_filters_in_batches_along_any_axis(axis, in_axes):
+    rng = np.random.default_rng(7)
+    a, x = np.append(np.ones((3, 1)), rng.uniform(-0.3, 0.3, (3, 2)), axis=1), rng.normal(size=(3, 5, 4))
+    x = x if in_axes[1] is None else np.moveaxis(x, 0, in_axes[1])
+    call = a if in_axes[0] == 0 else a[0], x[0] if in_axes[1] is None else x
+    found = tape.vmap(lambda a, x: signal.lfilter([1.0, 0.5], a, x, axis), in_axes=in_axes)(*call)
+    for k, row in enumerate(found):
+        rows = [part if at is None else np.take(part, k, at) for part, at in zip(call, in_axes, strict=True)]
+        assert_close(row, original.lfilter([1.0, 0.5], *rows, axis), 1e-13)
 
 
 # ---- what is left to SciPy, and errors -------------------------------------------------------------

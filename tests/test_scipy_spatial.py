@@ -112,8 +112,17 @@ def test_nothing_flows_at_distance_zero(metric):
     x = np.array([[0.5, 2.0, 1.0]])
     options = {"seuclidean": {"V": np.ones(3)}, "mahalanobis": {"VI": np.eye(3)}, "minkowski": {"p": 3.5}}
     f = lambda a: np.sum(distance.cdist(a, x, metric, **options.get(metric, {})))  # noqa: E731
+    assert f(x) == 0.0
     np.testing.assert_array_equal(tape.grad(f)(x), np.zeros((1, 3)))
-    np.testing.assert_array_equal(tape.jvp(f, (x,), (np.ones((1, 3)),))[1], 0.0)
+    np.testing.assert_array_equal(tape.jvp(f, (x,), (np.ones((1, 3)),)), (0.0, 0.0))
+
+
+def test_distributions_are_farther_apart_by_the_root_of_the_inverse_logarithm_of_the_base():
+    p, q = np.random.default_rng(5).uniform(0.1, 1, (2, 4))
+    nats = original.jensenshannon(p, q)
+    value, slope = tape.value_and_grad(lambda base: distance.jensenshannon(p, q, base))(3.0)
+    assert value == pytest.approx(nats / np.sqrt(np.log(3.0)), rel=1e-13)
+    assert slope == pytest.approx(-nats / 2 / np.log(3.0) ** 1.5 / 3.0, rel=1e-12)
 
 
 def test_distances_within_a_set_have_finite_derivatives():
@@ -139,6 +148,12 @@ def test_a_function_of_two_vectors_is_a_metric():
     metric = lambda u, v, scale=1.0: np.sum(np.tanh(scale * (u - v)) ** 2)  # noqa: E731
     both("cdist", a, b, metric, scale=2.0)
     both("pdist", a, metric)
+    out = np.zeros((3, 3))
+    assert distance.cdist(a, b, metric, out=out) is out
+    assert_close(out, distance.cdist(a, b, metric), 1e-15)
+    out = np.zeros(3)
+    assert distance.pdist(a, metric, out=out) is out
+    assert_close(out, distance.pdist(a, metric), 1e-15)
     found = tape.grad(lambda a: np.sum(distance.cdist(a, b, metric)))(a)
     expected = tape.grad(lambda a: np.sum(np.tanh(a[:, None] - b) ** 2))(a)
     assert_close(found, expected, 1e-13)

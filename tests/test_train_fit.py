@@ -72,6 +72,21 @@ def test_the_history_has_all_steps_and_epochs():
     assert repr(again) == repr(history)
 
 
+@pytest.mark.parametrize(
+    "number", [True, 3, np.True_, np.int8(3), np.uint8(3), np.float16(0.5), np.array(2), np.array(False)]
+)
+def test_metrics_are_real_numbers_of_any_kind(number):
+    _, history = fit(lambda w, b: (w, {"m": number}), 1.0, [0])
+    assert history.steps["m"].tolist() == [float(number)]
+    assert evaluate(lambda w, b: {"m": number}, 1.0, [0]) == {"m": float(number)}
+
+
+@pytest.mark.parametrize("value", ["3", None, 1j, np.complex64(1), np.ones(1), np.str_("3"), [3.0]])
+def test_metrics_that_are_no_real_numbers_are_errors_that_name_them(value):
+    with pytest.raises(errors.DTypeError, match=r"'m' is .* real numbers"):
+        fit(lambda w, b: (w, {"m": value}), 1.0, [0])
+
+
 def test_metrics_that_come_late_are_nan_before():
     _, history = fit(lambda k, b: (k + 1, {"a": k} | ({"b": 1} if k else {})), 0, range(3))
     np.testing.assert_array_equal(history.steps["b"], [np.nan, 1, 1])
