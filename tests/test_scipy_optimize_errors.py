@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize
 
 import tape
-from tape import errors
+from tape import errors, scipy
 from tape.scipy.optimize import _curve_fit, _least_squares, curve_fit, least_squares, minimize, root
 from tests.test_scipy_optimize import START, T, Y, circle, decay, flat_decay, quadratic
 
@@ -129,6 +129,53 @@ def test_options_of_scipy_are_taken_or_refused_by_name(solver):
                 SOLVE[solver](**{name: parameter.default})
         else:
             SOLVE[solver](**{name: parameter.default})
+
+
+OF_TREES = {
+    "minimize": lambda f, x0=1.0, **options: minimize(f, x0, **options),
+    "root": lambda f, x0=1.0, **options: root(f, x0, **options),
+    "least_squares": lambda f, x0=1.0, **options: least_squares(f, x0, **options),
+    "curve_fit": lambda f, x0=1.0, **options: curve_fit(lambda t, p: f(p) * t, T, Y, x0, **options),
+}
+OPTION = {"least_squares": "f_scale", "curve_fit": "gtol"}
+
+
+@pytest.mark.parametrize("solver", OF_TREES)
+def test_all_errors_of_a_solver_name_it(solver):
+    solve, square, x = OF_TREES[solver], lambda x: x**2, tape.Trace().param(0.5)
+    for error, said, call in (
+        (errors.OptionError, ": no option 'unknown'", lambda: solve(square, unknown=1)),
+        (errors.OptionError, ": jac was given", lambda: solve(square, jac=square)),
+        (errors.ConversionError, ": options", lambda: solve(square, **{OPTION.get(solver, "tol"): x})),
+        (errors.DTypeError, ": ", lambda: solve(square, 3)),
+        (errors.DTypeError, ": ", lambda: solve(lambda x: 1j * x)),
+        (errors.ShapeError, ": ", lambda: solve(square, {})),
+    ):
+        with pytest.raises(error, match=rf"^tape\.scipy\.{solver}{said}"):
+            call()
+
+
+WITH_FUNCTION = {
+    **{name: lambda f, name=name: getattr(scipy.optimize, name)(f, 0.0, 3.0)
+       for name in ("bisect", "brenth", "brentq", "ridder", "toms748")},
+    "newton": lambda f: scipy.optimize.newton(f, 1.0),
+    "fsolve": lambda f: scipy.optimize.fsolve(f, np.ones(2)),
+    "fixed_point": lambda f: scipy.optimize.fixed_point(f, np.ones(2)),
+    "root_scalar": lambda f: scipy.optimize.root_scalar(f, bracket=(0.0, 3.0)),
+    "minimize_scalar": scipy.optimize.minimize_scalar,
+    "tape.scipy.minimize": lambda f: minimize(f, 1.0),
+    "tape.scipy.root": lambda f: root(f, 1.0),
+    "tape.scipy.least_squares": lambda f: least_squares(f, 1.0),
+    "tape.scipy.curve_fit": lambda f: curve_fit(f, T, Y, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("solver", WITH_FUNCTION)
+def test_what_is_no_function_is_an_error_that_names_the_solver(solver):
+    with pytest.raises(
+        errors.UnsupportedError, match=rf"^{re.escape(solver)} expects a function, and got 3,"
+    ):
+        WITH_FUNCTION[solver](3)
 
 
 def test_derivatives_are_not_asked_for_elsewhere():
