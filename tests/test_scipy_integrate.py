@@ -267,6 +267,34 @@ def test_times_of_events_are_roots():
         del crossing.terminal
 
 
+@pytest.mark.parametrize(("direction", "number", "end"), [(-1, 0, 3.5), (1, 1, -3.5), (1, 1, 3.5)])
+@pytest.mark.parametrize("stops", [False, True])
+def test_events_of_a_direction_are_those_that_go_there_in_the_course_of_the_integration(
+    direction, number, end, stops
+):
+    """Of the zeros of cos(1.7 t) the first one falls and the second one rises, backwards as well."""
+
+    def crossing(t, y, w, scale):
+        return scale * y[0]
+
+    crossing.direction, crossing.terminal = direction, stops
+
+    def solved(w):
+        found = integrate.solve_ivp(
+            lambda t, y, w, scale: np.stack([y[1], -(w**2) * y[0]]), (0.0, end), [1.0, 0.0],
+            events=crossing, args=(w, 2.0), rtol=1e-6, atol=1e-6,
+        )  # fmt: skip
+        assert len(found.t_events[0]) == 1
+        return [found.t_events[0][0], found.t[-1]]
+
+    time = np.sign(end) * (number + 0.5) * np.pi / 1.7
+    expected = [time, time if stops else end]
+    assert_close(solved(1.7), expected, 1e-4)
+    trace = tape.Trace()
+    found = np.stack(solved(trace.param(1.7)))
+    assert_close(found.value, expected, 1e-4)
+
+
 def test_several_events_one_of_them_at_the_first_time():
     def found(w):
         zero, turning = (lambda t, y: y[0]), (lambda t, y: y[1])

@@ -555,6 +555,19 @@ def test_normal_vectors_of_lower_rank():
         stats.multivariate_normal.logpdf(along, [0, 0], cov)
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_densities_within_the_space_of_singular_covariances_and_their_slopes(rank):
+    rng = np.random.default_rng(rank)
+    root, mean = rng.normal(size=(3, rank)), rng.normal(size=3)
+    cov, weights = root @ root.T, rng.normal(size=(4, rank))
+    x = np.concatenate([mean + weights @ root.T, rng.normal(size=(2, 3))])
+    expected = original.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+    assert np.isfinite(expected).tolist() == [True] * 4 + [rank == 3] * 2
+    np.testing.assert_allclose(stats.multivariate_normal.logpdf(x, mean, cov, True), expected, rtol=1e-10)
+    total = lambda x: np.sum(stats.multivariate_normal.logpdf(x, mean, cov, True))  # noqa: E731
+    np.testing.assert_allclose(tape.grad(total)(x[:4]), -(x[:4] - mean) @ np.linalg.pinv(cov), rtol=1e-8)
+
+
 # ---- arguments -------------------------------------------------------------------------------------------
 
 
