@@ -455,6 +455,8 @@ def test_equations_of_which_no_derivative_is_known_are_refused(call, kind, messa
             errors.ShapeError,
             r"initial .* or \[2, 1\]",
         ),
+        (lambda y: integrate.cumulative_simpson(y, x=[0, 1, 1]), errors.OptionError, "strictly increasing"),
+        (lambda y: integrate.cumulative_simpson(y, x=[0, 2, 1]), errors.OptionError, "strictly increasing"),
         (lambda y: integrate.romb(y, show=True), errors.OptionError, "show=True"),
         (
             lambda y: integrate.nquad(lambda x: x, [[0, y[0, 0]]], opts=[{}])[0],

@@ -138,6 +138,43 @@ def test_grids(shape, method):
             assert_close(interpolate.RegularGridInterpolator(*arguments)(mesh), values, 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("k", "orders"),
+    [
+        (2, ([1], [])),
+        (2, ([], [2])),
+        (3, ([1, 2], [])),
+        (3, ([], [2, 1])),
+        (4, ([3], [1, 2])),
+        (5, ([1, 2, 3], [4])),
+    ],
+)
+def test_conditions_of_b_splines_at_one_end_or_at_both_are_met(k, orders):
+    """As many derivatives as given, however they are divided."""
+    x, y, q = data(6)
+    rng = np.random.default_rng(k)
+    values = rng.normal(size=(len(orders[0] + orders[1]), 2, 3))
+
+    def spline(module, values):
+        given = list(zip(orders[0] + orders[1], values, strict=True))
+        conditions = given[: len(orders[0])] or None, given[len(orders[0]) :] or None
+        return module.make_interp_spline(x, y, k, bc_type=conditions, axis=1)
+
+    def at_ends(values):
+        made = spline(interpolate, values)
+        return np.stack(
+            [made(end, nu) for end, some_of in zip(x[[0, -1]], orders, strict=True) for nu in some_of]
+        )
+
+    ours, theirs = spline(interpolate, values), spline(original, values)
+    assert_close(ours.t, theirs.t, 1e-14)
+    assert_close(ours(x), y, 1e-11)
+    assert_close(ours(q), theirs(q), 1e-10)
+    assert_close(at_ends(values), values, 1e-10)
+    moved = rng.normal(size=values.shape)
+    assert_close(tape.jvp(at_ends, (values,), (moved,))[1], moved, 1e-10)
+
+
 @pytest.mark.parametrize(("n", "k"), [(2, 3), (3, 2), (4, 5), (6, 0), (6, 1), (6, 2), (6, 3), (5, 4)])
 def test_periodic_b_splines_go_on_around_the_circle_as_in_scipy(n, k):
     x, y, q = data(n, is_closed=True)

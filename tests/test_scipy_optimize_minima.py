@@ -309,6 +309,51 @@ def test_constraints(method, kind):
         assert_close(one, other, 1e-10)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "slope"),
+    [
+        (lambda v: {"a": (v, None), "b": None}, [[1, 1, 1, 1], [0]]),
+        (lambda v: {"a": (v * np.ones(2), None), "b": (None, -v)}, [[1, 1, 1, 1], [-1]]),
+        (lambda v: {"a": (v * np.ones((2, 1)), None), "b": (-3.0, -v)}, [[1, 1, 1, 1], [-1]]),
+        (lambda v: {"a": ([v, -5.0, None, v], None), "b": (None, None)}, [[1, 0, 0, 1], [0]]),
+        (
+            lambda v: {"a": [(v, None), (None, 9.0), (-5.0, None), (None, None)], "b": None},
+            [[1, 0, 0, 0], [0]],
+        ),
+    ],
+)
+def test_bounds_of_leaves_that_hold_vars_are_for_each_element_or_for_all(bounds, slope):
+    start = {"a": np.full((2, 2), 2.0), "b": -2.0}
+
+    def found(v):
+        return minimize(lambda p: np.sum((p["a"] + 1) ** 2) + (p["b"] + 0.5) ** 2, start, bounds=bounds(v)).x
+
+    value, moved = tape.jvp(found, (1.0,), (1.0,))
+    assert_close(value["a"], np.where(np.reshape(slope[0], (2, 2)), 1.0, -1.0), 1e-5)
+    assert_close(value["b"], -1.0 if slope[1][0] else -0.5, 1e-5)
+    assert_close(moved["a"], np.reshape(slope[0], (2, 2)), 1e-6)
+    assert_close(moved["b"], slope[1][0], 1e-6)
+
+
+def test_sides_of_linear_programs_may_be_columns_as_in_scipy():
+    """What is left of them is a vector."""
+    c, A_ub, A_eq, above, equal = (
+        [-1.0, -1.0],
+        [[1.0, 2.0], [3.0, 1.0]],
+        [[1.0, -1.0]],
+        [[4.0], [7.0]],
+        [[0.5]],
+    )
+    theirs = original.linprog(c, A_ub, above, A_eq, equal)
+    trace = tape.Trace()
+    for b_ub, b_eq in ((above, equal), (trace.param(above), equal), (above, trace.param(equal))):
+        ours = linprog(c, A_ub, b_ub, A_eq, b_eq)
+        for name in ("x", "fun", "slack", "con"):
+            assert np.shape(ours[name]) == np.shape(theirs[name])
+            found = ours[name].value if isinstance(ours[name], tape.Var) else ours[name]
+            assert_close(found, theirs[name], 1e-10)
+
+
 def test_bounds_as_an_object_hold_vars():
     def nearest(low, high):
         bounds = Bounds(low, high)

@@ -326,6 +326,23 @@ def test_windows_put_together_are_the_streams(rows, length, streams):
     assert found[0]["y"].flags.c_contiguous
 
 
+@pytest.mark.parametrize("make", [lambda: Windows(np.arange(11), 2, 1), lambda: DataLoader(np.arange(10), 2)])
+def test_a_position_says_how_much_was_handed_out_and_the_next_loop_goes_on_there(make):
+    """Before a loop and after it that is nothing."""
+    every = [str(batch) for batch in make()]
+    for count in range(len(every) + 1):
+        data, other = make(), make()
+        loop = iter(data) if count else ()
+        handed_out = [str(batch) for _, batch in zip(range(count), loop, strict=False)]
+        assert handed_out == every[:count]
+        state = data.state_dict()
+        assert state["batch"] == count
+        other.load_state_dict(state)
+        assert [str(batch) for batch in other] == every[count:]
+        assert [str(batch) for batch in other] == every
+        assert other.state_dict()["batch"] == make().state_dict()["batch"] == 0
+
+
 def test_a_thread_that_prefetches_has_the_context_of_the_loop():
     with repeatable():
         loader = DataLoader({"x": np.arange(4.0)}, 2, prefetch=2, transform=lambda *_: is_repeatable())
