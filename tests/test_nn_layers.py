@@ -471,6 +471,16 @@ def test_counts_are_positive_ints_and_errors_name_layer_and_argument(kind):
             nn.MLP(given, rng=RNG)
 
 
+def test_layers_print_as_calls_of_their_classes():
+    more = [nn.Sequential(nn.Linear(2, 2, rng=RNG)), nn.Lambda(np.sin), nn.MLP([2, 2], rng=RNG), nn.Flatten()]
+    for kind, options in COUNTS.items():
+        drawn = {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
+        more.append(kind(**options, **drawn))
+    for layer in more:
+        assert repr(layer).startswith(f"{type(layer).__name__}(")
+    assert repr(nn.Sequential(*more[-2:])).count("BatchNorm(") == 1
+
+
 @pytest.mark.parametrize("dtype", [int, bool, str])
 def test_weights_are_floats_and_errors_name_the_layer(dtype):
     for kind, options in COUNTS.items():
