@@ -464,6 +464,34 @@ def test_tensorboard_gets_events(tmp_path):
     assert b"epoch/loss" in path.read_bytes()
 
 
+def events_in(path):
+    """The events of a file, each between 12 bytes, of which the first 8 are its length, and 4."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    data, start = path.read_bytes(), 0
+    while start < len(data):
+        size = int.from_bytes(data[start : start + 8], "little")
+        yield Event.FromString(data[start + 12 : start + 12 + size])
+        start += size + 16
+
+
+def test_tensorboard_gets_each_metric_at_its_step_and_hides_what_is_done_again(tmp_path):
+    pytest.importorskip("tensorboardX", reason="writes events")
+    found = []
+    for epochs in (2, 3):
+        folder = tmp_path / str(epochs)
+        log = TensorBoardLog(folder, every=2)
+        fit(halve, 1.0, [5, 6, 7], epochs=epochs, callbacks=[log], checkpoints=Checkpoints(tmp_path / "kept"))
+        (path,) = folder.iterdir()
+        events = list(events_in(path))
+        found += [(v.tag, e.step, v.simple_value) for e in events for v in e.summary.value if "loss" in v.tag]
+        hidden_from = [event.step for event in events if event.HasField("session_log")]
+        assert hidden_from == ([] if epochs == 2 else [7])
+    steps = [("step/loss", step, 0.5 ** (step - 1)) for step in (2, 4, 6, 8)]
+    means = [("epoch/loss", step, 0.5**step * 14 / 3) for step in (3, 6, 9)]
+    assert sorted(found) == [(tag, step, pytest.approx(value)) for tag, step, value in sorted(steps + means)]
+
+
 def test_a_picture_and_a_bar(tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="draws")
     pytest.importorskip("tqdm", reason="shows a bar")
