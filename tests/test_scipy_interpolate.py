@@ -619,3 +619,11 @@ def test_a_b_spline_holds_its_knots_coefficients_and_degree():
     np.testing.assert_array_equal(knots, t)
     np.testing.assert_array_equal(coefficients, c)
     assert degree == 1
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (4, 1), (1, 1)])
+def test_along_an_axis_of_one_point_a_linear_grid_is_constant(shape):
+    values, points = np.random.default_rng(0).normal(size=shape), [np.arange(float(n)) for n in shape]
+    xi = np.stack([np.full(3, 0.3) if n > 1 else np.zeros(3) for n in shape], -1)
+    ours, theirs = (m.RegularGridInterpolator(points, values)(xi) for m in (interpolate, original))
+    assert_close(ours, theirs, 1e-14)
