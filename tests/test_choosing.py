@@ -84,6 +84,17 @@ def test_of_values_written_to_one_place_the_last_stays(indices, is_flat):
     assert_same(of_values, np.array([float(last[i % 3] == k) for k, i in enumerate(indices.tolist())]))
 
 
+@pytest.mark.parametrize("layouts", ["CC", "CF", "FC", "FF"])
+def test_which_value_stays_does_not_depend_on_how_values_and_indices_lie_in_memory(layouts):
+    places = np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+    values = np.arange(1.0, 10.0).reshape(3, 3)
+    v, i = (np.asarray(x, order=layout) for x, layout in zip((values, places), layouts, strict=True))
+    for found in (ops.set_at(np.zeros(3), v, (i,)), tape.compile(ops.set_at)(np.zeros(3), v, i)):
+        np.testing.assert_array_equal(found, [9.0, 7.0, 8.0])
+    slope = tape.grad(lambda v: np.sum(ops.set_at(np.zeros(3), v, (i,)) * [1.0, 2.0, 3.0]))(v)
+    np.testing.assert_array_equal(slope, [[0, 0, 0], [0, 0, 0], [2.0, 3.0, 1.0]])
+
+
 def test_a_batch_of_values_is_put_where_each_one_is():
     rng = np.random.default_rng(0)
     x, values, indices = rng.normal(size=(3, 4)), rng.normal(size=(3, 2)), rng.integers(0, 4, (3, 2))

@@ -71,6 +71,7 @@ def test_batches_of_all_ranks_make_up_those_of_one(count, size, drop_last, seed)
         (lambda: distributed.broadcast(1.0, root=1), "There are 1 ranks"),
         (lambda: distributed.gather({"x": np.array([None])}), "value['x'] is ndarray object[1], and only"),
         (lambda: distributed.mean(1, 1.0), "value is int 1, and only floats have a mean"),
+        (lambda: distributed.mean(np.ma.masked_array([1.0, 2.0], [0, 1]), 1.0), "is MaskedArray "),
         (lambda: distributed.mean(1.0, -1.0), "weight is -1.0"),
         (lambda: distributed.mean(1.0, 0.0), "there is no mean"),
         (lambda: distributed.Keeper(print, every=0), "every is 0"),

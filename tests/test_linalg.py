@@ -194,6 +194,20 @@ def test_one_triangle_is_read_and_has_the_gradient(dtype):
         assert np.all(np.isfinite(grad))
 
 
+@pytest.mark.parametrize(
+    ("part", "shape"), [("U", (3, 2)), ("Vh", (2, 3)), ("U", (3, 3)), ("Vh", (3, 3)), ("U", (4, 3))]
+)
+def test_vectors_of_singular_values_that_vanish_but_for_rounding_have_no_derivative(part, shape):
+    a, along = np.outer(draw(shape[:1]), draw(shape[1:], seed=1)), draw(shape, seed=2)
+    full = draw(shape, seed=3)
+    vectors = lambda a: getattr(np.linalg.svd(a, full_matrices=False), part)  # noqa: E731
+    assert np.isfinite(jvp(vectors, [full], [along])).all()
+    with pytest.raises(errors.SingularMatrixError, match="singular value that is 0"):
+        jvp(vectors, [a], [along])
+    with pytest.raises(errors.SingularMatrixError, match="singular value that is 0"):
+        vjp(vectors, [a], np.ones_like(vectors(a)))
+
+
 # ---- determinants --------------------------------------------------------------------------------
 
 

@@ -552,11 +552,12 @@ def test_a_program_raises_where_a_later_call_fails_and_works_again():
             None,
             "not finite, or the step has become too small. It reached t = 1",
         ),
+        (lambda y, t: y * y, -1.0, [0, -2], None, "the step has become too small. It reached t = -1"),
         (lambda y, t: -y, np.nan, [0, 1], None, "reached t = 0"),
         (lambda y, t: np.sqrt(0.5 + 0 * y - t), 1.0, [0, 1], None, "reached t = 0.5"),
         (lambda y, t: y * np.inf, 1.0, [1, 0], None, "reached t = 1"),
     ],
-    ids=["too many", "pole", "nan", "undefined", "infinite"],
+    ids=["too many", "pole", "pole before", "nan", "undefined", "infinite"],
 )
 def test_what_cannot_be_integrated_ends_with_an_error(slope, y0, t, most, words, method, wrap):
     with np.errstate(all="ignore"), pytest.raises(errors.ConvergenceError, match=words):

@@ -52,6 +52,7 @@ CALLS = {
     "solve_circulant": lambda s: [s.solve_circulant(C, B), s.solve_circulant(C[::-1], B[:, 0] + 1j)],
     "solve_circulant axes": lambda s: s.solve_circulant(A[:2].T, B, caxis=0, baxis=0, outaxis=-1),
     "solve_circulant lstsq": lambda s: s.solve_circulant([1.0, 2, 1, 2], B[:4, 0], singular="lstsq"),
+    "solve_circulant zeros": lambda s: s.solve_circulant(np.zeros(4), B[:4, 0], singular="lstsq"),
     "solve_circulant tol": lambda s: s.solve_circulant(C, C, singular="lstsq", tol=4.0),
 }  # fmt: skip
 

@@ -143,6 +143,15 @@ def test_diric_of_no_number_is_none():
             np.testing.assert_array_equal(np.isnan(special.diric(x, n)), [True, True, False])
 
 
+@pytest.mark.parametrize("name", ["pdtr", "pdtrc"])
+@pytest.mark.parametrize("k", [2.0, 2.5, 2.999])
+def test_counts_are_rounded_down_also_in_slopes(name, k):
+    """By Poisson's probability of exactly floor(k)."""
+    sign = -1 if name == "pdtr" else 1
+    found = tape.grad(lambda m: getattr(special, name)(k, m))(1.7)
+    assert found == pytest.approx(sign * np.exp(-1.7) * 1.7**2 / 2, rel=1e-14)
+
+
 @pytest.mark.parametrize(
     ("name", "held", "free"),
     [

@@ -178,6 +178,10 @@ def test_ends_and_impossible_parameters():
     for x in (0.0, np.inf):
         mixed = tape.grad(lambda x: tape.grad(lambda a: special.gammainc(a, x))(2.0))
         assert mixed(x) == 0
+    for x in (0.0, 1.0):
+        for parameter in (0, 1):
+            assert tape.grad(tape.grad(special.betainc, parameter), 2)(2.0, 3.0, x) == 0
+            assert tape.grad(tape.grad(special.betainc, 2), parameter)(2.0, 3.0, x) == 0
 
 
 @pytest.mark.parametrize("orders", [(1, 0), (0, 1), (1, 1), (2, 0)])

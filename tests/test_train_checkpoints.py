@@ -301,6 +301,8 @@ def test_a_leaf_may_change_its_shape_during_a_training(tmp_path):
 def test_leaves_that_cannot_be_saved_are_named(tmp_path, leaf, kind, said):
     with pytest.raises(kind, match=said):
         Checkpoints(tmp_path).save(1, {"x": leaf})
+    with pytest.raises(kind, match=r"^the state is "):
+        Checkpoints(tmp_path).save(1, leaf)
     assert not list(tmp_path.iterdir())
 
 
