@@ -206,6 +206,18 @@ def function_by_type():
     return lambda x: module.scaled(x), lambda: setattr(module, "K", 5.0)
 
 
+def function_that_is_registered_for_a_type():
+    module = namespace(
+        "import functools\n"
+        "K = 1.0\n"
+        "@functools.singledispatch\n"
+        "def factor(kind): return 2.0\n"
+        "@factor.register(str)\n"
+        "def _(kind): return K\n"
+    )
+    return lambda x: x * module.factor("a"), lambda: setattr(module, "K", 5.0)
+
+
 def attribute_of_a_thread():
     held = threading.local()
     held.k = 1.0
@@ -446,6 +458,7 @@ WAYS = [
     pattern_of_a_class, pattern_by_position, attribute_by_getattr, missing_attribute_by_getattr,
     missing_attribute_by_hasattr, missing_attribute_that_is_caught, item_of_a_deque, item_of_a_user_dict,
     item_of_a_chain_of_dicts, keyword_of_a_partial, function_by_type, attribute_of_a_thread,
+    function_that_is_registered_for_a_type,
     context_variable, item_of_a_context_variable, environment_variable, environment_variable_that_is_missing,
     attribute_over_one_that_is_computed, attribute_in_a_partial_method, attribute_by_attrgetter,
     attribute_by_an_attrgetter_of_before, attribute_by_its_dict, item_of_an_array_of_python, item_of_bytes,

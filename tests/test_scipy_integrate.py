@@ -244,6 +244,18 @@ def test_solutions_in_programs_and_batches():
     )(2.0)
 
 
+def test_the_absolute_tolerance_may_be_zero():
+    """Then that of derivatives is not, which start at zero."""
+
+    def last(k):
+        return integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0, 2.0], rtol=1e-8, atol=0).y[:, -1]
+
+    value, slope = tape.jvp(last, (2.0,), (1.0,))
+    assert_close(value, np.exp(-2.0) * np.array([1.0, 2.0]), 1e-7)
+    assert_close(slope, -np.exp(-2.0) * np.array([1.0, 2.0]), 1e-7)
+    assert_close(tape.jacobian(last)(2.0), slope, 1e-7)
+
+
 def test_times_of_events_are_roots():
     """The time at which a spring reaches a height, its speed there, and the end of an integration."""
     crossing.terminal = True
