@@ -125,6 +125,8 @@ def test_leaves_that_are_no_floats_stay_as_they_are():
     gradient = trace.param_grads(y)
     assert gradient["steps"].dtype == steps.dtype
     assert not gradient["steps"].any()
+    assert gradient["mask"].dtype == bool
+    assert not gradient["mask"].any()
     assert gradient["name"] == "a"
     assert gradient["count"] == 0
     assert gradient["f"].dtype == np.float32

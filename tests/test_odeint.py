@@ -248,6 +248,21 @@ def test_slopes_that_do_not_depend_on_anything():
         assert_close(tape.jacobian(solve, mode=mode)(np.zeros(2)), np.eye(2))
 
 
+@pytest.mark.parametrize(
+    ("method", "gradient"),
+    [("RK45", "adjoint"), *[(method, gradient) for method in OWN for gradient in ("adjoint", "discrete")]],
+)
+def test_a_slope_of_the_time_alone_moves_the_start_along(method, gradient):
+    def solved(start, rate):
+        times, options = [0.0, 1.0, 2.0], {"method": method, "gradient": gradient}
+        return tape.odeint(lambda y, t, rate: rate * t * np.ones(2), start, times, rate, **options)
+
+    start, rate = np.array([1.0, -2.0]), 3.0
+    by_start, by_rate = tape.jacobian(solved, argnums=(0, 1), mode="rev")(start, rate)
+    assert_close(by_start, np.broadcast_to(np.eye(2), (3, 2, 2)), 1e-9)
+    assert_close(by_rate, [[0.0] * 2, [0.5] * 2, [2.0] * 2], 1e-6)
+
+
 @pytest.mark.parametrize("method", ["RK45", *OWN])
 def test_one_time_is_the_start_and_of_nothing_there_is_nothing_at_all_times(method):
     solve = partial(tape.odeint, method=method)

@@ -156,6 +156,15 @@ def test_distinct_slices_are_those_of_numpy(dtype, axis):
         assert_same(mine, theirs)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_a_program_finds_distinct_slices(axis):
+    program = tape.compile(lambda x: ops.unique(x, axis=axis))
+    for dtype in (float, int):
+        for salt in range(3):
+            x = np.random.default_rng(salt).integers(0, 2, (4, 2)).astype(dtype)
+            assert_same(program(x), np.unique(x, axis=axis))
+
+
 @quick
 @given(few, few)
 def test_sets_are_those_of_numpy(x, y):
@@ -164,6 +173,15 @@ def test_sets_are_those_of_numpy(x, y):
     indices = ops.intersect1d(x, y, return_indices=True), np.intersect1d(x, y, return_indices=True)
     for mine, theirs in zip(*indices, strict=True):
         assert_same(mine, theirs)
+
+
+@pytest.mark.parametrize("options", [{}, {"kind": "sort"}, {"invert": True}])
+def test_elements_are_looked_for_among_many_that_repeat_themselves(options):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 30, 40) / 2, rng.integers(0, 20, 60) / 2
+    for find in (ops.isin, tape.compile(ops.isin)):
+        assert_same(find(x, y, **options), np.isin(x, y, **options))
+    assert_same(ops.isin(x, y, **options), np.isin(x, y.tolist(), **options))
 
 
 def test_elements_of_two_precisions_have_a_common_dtype():
