@@ -253,12 +253,16 @@ def test_slopes_that_do_not_depend_on_anything():
     [("RK45", "adjoint"), *[(method, gradient) for method in OWN for gradient in ("adjoint", "discrete")]],
 )
 def test_a_slope_of_the_time_alone_moves_the_start_along(method, gradient):
-    def solved(start, rate):
-        times, options = [0.0, 1.0, 2.0], {"method": method, "gradient": gradient}
-        return tape.odeint(lambda y, t, rate: rate * t * np.ones(2), start, times, rate, **options)
+    """A number that it is given and does not use has derivative zero."""
 
-    start, rate = np.array([1.0, -2.0]), 3.0
-    by_start, by_rate = tape.jacobian(solved, argnums=(0, 1), mode="rev")(start, rate)
+    def solved(start, rate, unused):
+        times, options = [0.0, 1.0, 2.0], {"method": method, "gradient": gradient}
+        slope = lambda y, t, rate, unused: rate * t * np.ones(2)  # noqa: E731
+        return tape.odeint(slope, start, times, rate, unused, **options)
+
+    args = np.array([1.0, -2.0]), 3.0, 4.0
+    by_start, by_rate, by_unused = tape.jacobian(solved, argnums=(0, 1, 2), mode="rev")(*args)
+    assert not by_unused.any()
     assert_close(by_start, np.broadcast_to(np.eye(2), (3, 2, 2)), 1e-9)
     assert_close(by_rate, [[0.0] * 2, [0.5] * 2, [2.0] * 2], 1e-6)
 
