@@ -337,13 +337,8 @@ def test_bounds_of_leaves_that_hold_vars_are_for_each_element_or_for_all(bounds,
 
 def test_sides_of_linear_programs_may_be_columns_as_in_scipy():
     """What is left of them is a vector."""
-    c, A_ub, A_eq, above, equal = (
-        [-1.0, -1.0],
-        [[1.0, 2.0], [3.0, 1.0]],
-        [[1.0, -1.0]],
-        [[4.0], [7.0]],
-        [[0.5]],
-    )
+    c, A_ub, A_eq = [-1.0, -1.0], [[1.0, 2.0], [3.0, 1.0]], [[1.0, -1.0]]
+    above, equal = [[4.0], [7.0]], [[0.5]]
     theirs = original.linprog(c, A_ub, above, A_eq, equal)
     trace = tape.Trace()
     for b_ub, b_eq in ((above, equal), (trace.param(above), equal), (above, trace.param(equal))):
