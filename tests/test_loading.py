@@ -17,6 +17,7 @@ from tape.kernels.availability import Unavailable
 from tape.kernels.loading import Native, NotReady, packed, unpacked
 from tape.kernels.making import received, sent
 from tape.system import cache
+from tests.forks import in_a_fork, needs_fork
 
 GROUP = "sliding"  # the smallest of all
 WAIT = 60  # seconds, on a busy computer
@@ -321,20 +322,6 @@ def test_code_that_is_none_to_llvm_is_no_error(work, monkeypatch, reasons):
 
 
 # ---- forks -------------------------------------------------------------------------------------------
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-
-
-def in_a_fork(claim):
-    """Whether a claim holds in a forked process, which is killed if it takes too long."""
-    child = os.fork()
-    if child == 0:
-        try:
-            signal.alarm(WAIT // 2)
-            os._exit(0 if claim() else 1)
-        finally:
-            os._exit(2)
-    return os.waitpid(child, 0)[1] == 0
 
 
 @needs_fork

@@ -1,16 +1,15 @@
 """Locks that a forked process can take, though a thread of its parent held them."""
 
-import os
-import signal
 import threading
 import time
 
 import pytest
 
 from tape.system.locks import lock_across_forks
+from tests.forks import in_a_fork, needs_fork
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_waits_for_the_thread_that_holds_a_lock_and_both_processes_find_it_free():
     lock, is_held, ended = lock_across_forks(), threading.Event(), []
@@ -31,13 +30,6 @@ def test_a_fork_waits_for_the_thread_that_holds_a_lock_and_both_processes_find_i
     thread = threading.Thread(target=hold)
     thread.start()
     is_held.wait()
-    child = os.fork()
-    if not child:
-        signal.alarm(20)
-        try:
-            os._exit(0 if ended and is_free() else 1)
-        finally:
-            os._exit(2)
+    assert in_a_fork(lambda: ended and is_free(), seconds=20)
     thread.join()
-    assert os.waitpid(child, 0)[1] == 0
     assert is_free()

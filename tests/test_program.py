@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from tape import ops
 from tape.program.growth import Growth
 from tape.program.kinds import Kinds
 from tests import naive_program
+from tests.forks import in_a_fork, needs_fork
 from tests.naive_program import compiled_for
 from tests.op_table import (
     CASES,
@@ -446,7 +446,7 @@ def test_threads_each_with_their_own_data():
         assert_close(one, other, 1e-12)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_after_a_fork():
     """Programs of the parent run in the child, which records new ones, too."""
@@ -470,7 +470,7 @@ def test_after_a_fork():
     assert_close(found, [expected[0], expected[1], expected[1]], 1e-13)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_waits_for_a_thread_that_makes_a_program():
     compiled = tape.compile(lambda x: x * 2.0)
@@ -484,15 +484,8 @@ def test_a_fork_waits_for_a_thread_that_makes_a_program():
     thread = threading.Thread(target=hold)
     thread.start()
     is_held.wait()
-    child = os.fork()
-    if not child:
-        signal.alarm(20)
-        try:
-            os._exit(int(compiled(1.5) != 3.0))
-        finally:
-            os._exit(2)
+    assert in_a_fork(lambda: compiled(1.5) == 3.0, seconds=20)
     thread.join()
-    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_signal_handler_calls_what_it_interrupts():

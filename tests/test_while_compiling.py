@@ -1,7 +1,5 @@
 """While machine code is being compiled: right results, nobody waits, and programs run once it is there."""
 
-import os
-import signal
 import sys
 import threading
 import time
@@ -21,6 +19,7 @@ from tape.program import sweeps
 from tape.program.native.warming import warm_up
 from tape.sparse.structure import coloured, normal
 from tests import naive_colouring
+from tests.forks import in_a_fork, needs_fork
 from tests.unloaded import unloaded
 
 
@@ -226,24 +225,20 @@ def test_compiled_functions_in_threads_while_code_arrives(compiling):
     assert len(gradient.programs) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_process_computes_and_then_finds_the_code(compiling):
     gradient = tape.compile(tape.grad(rosenbrock))
     gradient(X)
-    child = os.fork()
-    if child == 0:
-        try:
-            signal.alarm(60)
-            np.testing.assert_allclose(gradient(X), by_hand(X), rtol=1e-14)
-            assert not gradient.programs
-            compiling.arrive()
-            np.testing.assert_allclose(gradient(X), by_hand(X), rtol=1e-14)
-            assert len(gradient.programs) == 1
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    def is_so():
+        np.testing.assert_allclose(gradient(X), by_hand(X), rtol=1e-14)
+        assert not gradient.programs
+        compiling.arrive()
+        np.testing.assert_allclose(gradient(X), by_hand(X), rtol=1e-14)
+        return len(gradient.programs) == 1
+
+    assert in_a_fork(is_so)
 
 
 # ---- programs without a function to call instead -----------------------------------------------------
