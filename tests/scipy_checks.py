@@ -1,8 +1,10 @@
 """What every case of SciPy's modules is checked for; in the plain tier the table has only some of them."""
 
+import re
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tape
 from tests import naive
@@ -50,3 +52,30 @@ def check_compiled(case: Case) -> None:
         assert_close(value, wanted, 1e-12)
         for one, other in zip(found, expected, strict=True):
             assert_close(one, other, 1e-11)
+
+
+def assert_same_derivatives(f: Any, closed_form: Any, *args: Any, tolerance: float = 1e-10) -> None:
+    """Both modes, and the second order in one of them, are those of a closed form."""
+    numbers = tuple(range(len(args)))
+    weights = np.cos(1.0 + np.arange(np.size(closed_form(*args)))).reshape(np.shape(closed_form(*args)))
+    directions = tuple(np.sin(2.0 + np.arange(np.size(a))).reshape(np.shape(a)) for a in args)
+
+    def moved(f):
+        return tape.jvp(f, args, directions)[1]
+
+    def slopes(f):
+        return tape.grad(lambda *args: np.sum(weights * f(*args)), numbers)(*args)
+
+    def bent(f):
+        slope = tape.grad(lambda *args: np.sum(weights * f(*args)), numbers)
+        return tape.jvp(slope, args, directions)[1]
+
+    assert_close(moved(f), moved(closed_form), tolerance)
+    for derived in (slopes, bent):
+        for found, expected in zip(derived(f), derived(closed_form), strict=True):
+            assert_close(found, expected, tolerance)
+
+
+def refused(error: type[Exception], *parts: str) -> Any:
+    """Expect an error whose message has these parts, in order."""
+    return pytest.raises(error, match=".*".join(map(re.escape, parts)))

@@ -452,14 +452,20 @@ COUNTS = {
     nn.GroupNorm: {"num_groups": 2, "num_channels": 2},
     nn.BatchNorm: {"num_features": 2},
 }  # fmt: skip
+
+
+def drawn_by(kind):
+    """The generator for a layer that draws its weights."""
+    return {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
+
+
 INNER = {"d_model": "MultiHeadAttention: embed_dim", "nhead": "MultiHeadAttention: num_heads"}
 
 
 @pytest.mark.parametrize("kind", COUNTS, ids=lambda kind: kind.__name__)
 def test_counts_are_positive_ints_and_errors_name_layer_and_argument(kind):
     """Of NumPy, too; what a layer passes on is named by the layer that takes it."""
-    right = COUNTS[kind]
-    more = {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
+    right, more = COUNTS[kind], drawn_by(kind)
     assert "2" in repr(kind(**{name: np.int8(2) for name in right}, **more))
     for name, wrong in product(right, (0, -1, 2.0, "2")):
         where = "GRUCell" if (kind, name) == (nn.GRU, "input_size") else kind.__name__
@@ -474,8 +480,7 @@ def test_counts_are_positive_ints_and_errors_name_layer_and_argument(kind):
 def test_layers_print_as_calls_of_their_classes():
     more = [nn.Sequential(nn.Linear(2, 2, rng=RNG)), nn.Lambda(np.sin), nn.MLP([2, 2], rng=RNG), nn.Flatten()]
     for kind, options in COUNTS.items():
-        drawn = {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
-        more.append(kind(**options, **drawn))
+        more.append(kind(**options, **drawn_by(kind)))
     for layer in more:
         assert repr(layer).startswith(f"{type(layer).__name__}(")
     assert repr(nn.Sequential(*more[-2:])).count("BatchNorm(") == 1
@@ -485,9 +490,8 @@ def test_layers_print_as_calls_of_their_classes():
 def test_weights_are_floats_and_errors_name_the_layer(dtype):
     for kind, options in COUNTS.items():
         inner = {nn.GRU: "GRUCell", nn.TransformerBlock: "MultiHeadAttention"}.get(kind, kind.__name__)
-        more = {"rng": RNG} if "rng" in inspect.signature(kind).parameters else {}
         with pytest.raises(errors.OptionError, match=f"^{inner}: dtype="):
-            kind(**options, **more, dtype=dtype)
+            kind(**options, **drawn_by(kind), dtype=dtype)
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, np.nan])

@@ -10,11 +10,8 @@ from scipy import optimize
 import tape
 from tape import errors, scipy
 from tape.scipy.optimize import _curve_fit, _least_squares, curve_fit, least_squares, minimize, root
+from tests.scipy_checks import refused
 from tests.test_scipy_optimize import START, T, Y, circle, decay, flat_decay, quadratic
-
-
-def refused(error, *parts):
-    return pytest.raises(error, match=".*".join(map(re.escape, parts)))
 
 
 def test_integers_are_refused():

@@ -1,7 +1,5 @@
 """Roots as in `scipy.optimize`: SciPy's numbers, their derivatives, programs, and what is no root."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy import optimize as original
@@ -12,7 +10,7 @@ from tape.scipy import optimize
 from tape.scipy.optimize._implicit import is_regular
 from tests import naive
 from tests.op_table.case import Case, positive, real
-from tests.scipy_checks import check_compiled, check_derivatives, check_value
+from tests.scipy_checks import check_compiled, check_derivatives, check_value, refused
 from tests.tiers import grid, some
 
 BRACKETING = ["brentq", "brenth", "bisect", "ridder", "toms748"]
@@ -96,10 +94,6 @@ def test_batches_are_their_examples(case):
         each = [f(*(arg[i] for arg in batch)) for i in range(2)]
         np.testing.assert_allclose(tape.vmap(f)(*batch), each, rtol=1e-12)
         np.testing.assert_allclose(tape.compile(tape.vmap(f))(*batch), each, rtol=1e-12)
-
-
-def refused(error, *parts):
-    return pytest.raises(error, match=".*".join(map(re.escape, parts)))
 
 
 # ---- what the root depends on ------------------------------------------------------------------------
