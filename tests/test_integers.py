@@ -63,11 +63,21 @@ def test_an_int_that_is_only_computed_with_needs_one_program():
     ]
 
 
-def test_an_int_before_an_array_in_a_ufunc_is_data():
-    compiled = tape.compile(lambda x, k: (np.add(k, x), np.subtract(k, x[0])))
+UFUNCS = {
+    "before an array": lambda x, k: np.add(k, x),
+    "before a number": lambda x, k: np.subtract(k, x[0]),
+    "behind an array": lambda x, k: np.multiply(x, k),
+    "behind a number": lambda x, k: np.maximum(x[1], k),
+    "behind an array that it divides": lambda x, k: np.divide(x, k),
+    "an exponent": lambda x, k: np.power(np.abs(x), k),
+}
+
+
+@pytest.mark.parametrize("place", UFUNCS)
+def test_an_int_beside_an_array_in_a_ufunc_is_data(place):
+    compiled = tape.compile(UFUNCS[place])
     for k in range(2, 7):
-        for found, wanted in zip(compiled(X, k), (k + X, k - X[0]), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(compiled(X, k), UFUNCS[place](X, k), rtol=1e-14)
     assert len(compiled.programs) == 1
 
 
@@ -75,6 +85,12 @@ def test_an_int_before_an_array_in_a_ufunc_is_data():
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.divide, np.hypot, np.maximum])
 def test_an_int_beside_a_float_in_a_ufunc_is_data(ufunc, number):
     alike(lambda x, k: [ufunc(k, number), ufunc(number, k)], with_ints(2, 3, 5, 7), programs=1)
+
+
+def test_an_int_behind_an_array_is_read_where_options_depend_on_it():
+    compiled = tape.compile(lambda x, k: np.multiply(x, k, dtype=float) + np.add.reduce(x, keepdims=k > 3))
+    for k in range(2, 7):
+        np.testing.assert_allclose(compiled(X, k), compiled.__wrapped__(X, k), rtol=1e-14)
 
 
 def test_an_int_that_stays_the_same_is_static():
