@@ -70,6 +70,10 @@ UFUNCS = {
     "behind a number": lambda x, k: np.maximum(x[1], k),
     "behind an array that it divides": lambda x, k: np.divide(x, k),
     "an exponent": lambda x, k: np.power(np.abs(x), k),
+    "chosen": lambda x, k: np.where(x > 1, x, k),
+    "chosen beside a number": lambda x, k: np.where(x > 1, k + 1, x[0]),
+    "bounds": lambda x, k: np.clip(3 * x, k, 2 * k),
+    "a bound of float32": lambda x, k: np.clip(x.astype(np.float32), 1, k),
 }
 
 
@@ -85,6 +89,17 @@ def test_an_int_beside_an_array_in_a_ufunc_is_data(place):
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.divide, np.hypot, np.maximum])
 def test_an_int_beside_a_float_in_a_ufunc_is_data(ufunc, number):
     alike(lambda x, k: [ufunc(k, number), ufunc(number, k)], with_ints(2, 3, 5, 7), programs=1)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x, k: np.where(x > 1, np.argsort(x), k), lambda x, k: np.clip(np.argsort(x), 0, k)]
+)
+def test_an_int_among_integers_keeps_their_dtype(function):
+    compiled = tape.compile(function)
+    for k in (1, 2, 2**40, 3):
+        found, wanted = compiled(X, k), function(X, k)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_an_int_behind_an_array_is_read_where_options_depend_on_it():

@@ -33,7 +33,7 @@ from tape.program.record.numbers import (
     weakly_rounded,
     weakly_unary,
 )
-from tape.program.record.proxies import Proxy
+from tape.program.record.proxies import Proxy, among_operands
 
 
 class _Opaque(type):
@@ -281,7 +281,7 @@ class Traced(Var, metaclass=_Opaque):
             return func(content(given)[()] if given is self else given, *options, **kwargs)
         if func is np.min_scalar_type and not self.ndim:
             return func(content(self)[()]) if self.dtype.kind in "biu" else self._refuse("np.min_scalar_type")
-        return super().__array_function__(func, types, args, kwargs)
+        return super().__array_function__(func, types, among_operands(func, args), kwargs)
 
     # ---- arithmetic of Python's numbers ----------------------------------------------------------
 
