@@ -200,7 +200,7 @@ def among_operands(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     Beside floats these are the bounds of `numpy.clip` and what `numpy.where` chooses from.
     """
     first = _CHOOSE.get(function, len(args))
-    arrays = [x for x in args[first:] if isinstance(x, Handle) or type(x) is np.ndarray]
+    arrays: list[Any] = [x for x in args[first:] if isinstance(x, Handle) or type(x) is np.ndarray]
     if not any(x.dtype.kind in "fc" for x in arrays):
         return args
     return tuple([x.var if type(x) is Proxy and x.is_recorded() else x for x in args])
