@@ -74,9 +74,20 @@ def test_what_is_no_function_is_refused_by_the_name_of_the_operator(name):
         getattr(ag, name)(3)
 
 
+@pytest.mark.parametrize("name", ["make_hvp", "multigrad_dict", "holomorphic_grad"])
+def test_operators_name_themselves_where_a_result_is_not_one_number(name):
+    number = "number" if name == "holomorphic_grad" else "real number"
+    with pytest.raises(
+        errors.UnsupportedError, match=f"^{name}: <lambda> returned .* must return one {number}"
+    ):
+        getattr(ag, name)(lambda x: x * 2.0)(X + 1j if name == "holomorphic_grad" else X)
+
+
 def test_the_loss_of_a_gauss_newton_product_is_a_function():
     with pytest.raises(errors.UnsupportedError, match=r"^make_ggnvp expects a function, and got 3, of"):
         ag.make_ggnvp(np.sin, 3)
+    with pytest.raises(errors.UnsupportedError, match=r"^make_ggnvp expects a function, and got 4, of"):
+        ag.make_ggnvp(4)
 
 
 @pytest.mark.parametrize("argnum", [0, 1, -1, (1,), (1, 0), [0, 1]], ids=str)

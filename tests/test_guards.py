@@ -522,7 +522,7 @@ TEXTS = {
     "bool": lambda x: f"{x[0] > 2} {x[0] > 2!r} {x[0] > 2!s}",
     "array": lambda x: f"{np.argsort(x)} {np.argsort(x)!r} {x > 2}",
     "functions of NumPy": lambda x: np.array_str(np.argsort(x)) + np.array2string(x > 2, separator=";"),
-    "functions of NumPy by names": lambda x: np.array_str(a=np.argsort(x)) + np.array2string(a=x > 2),
+    "functions of NumPy by names": lambda x: np.array_str(a=np.argsort(x)) + np.array_repr(arr=x > 2),
     "small ints": lambda x: repr(best(x).astype(np.uint8)),
 }
 

@@ -63,11 +63,25 @@ def test_an_int_that_is_only_computed_with_needs_one_program():
     ]
 
 
-def test_an_int_before_an_array_in_a_ufunc_is_data():
-    compiled = tape.compile(lambda x, k: (np.add(k, x), np.subtract(k, x[0])))
+UFUNCS = {
+    "before an array": lambda x, k: np.add(k, x),
+    "before a number": lambda x, k: np.subtract(k, x[0]),
+    "behind an array": lambda x, k: np.multiply(x, k),
+    "behind a number": lambda x, k: np.maximum(x[1], k),
+    "behind an array that it divides": lambda x, k: np.divide(x, k),
+    "an exponent": lambda x, k: np.power(np.abs(x), k),
+    "chosen": lambda x, k: np.where(x > 1, x, k),
+    "chosen beside a number": lambda x, k: np.where(x > 1, k + 1, x[0]),
+    "bounds": lambda x, k: np.clip(3 * x, k, 2 * k),
+    "a bound of float32": lambda x, k: np.clip(x.astype(np.float32), 1, k),
+}
+
+
+@pytest.mark.parametrize("place", UFUNCS)
+def test_an_int_beside_an_array_in_a_ufunc_is_data(place):
+    compiled = tape.compile(UFUNCS[place])
     for k in range(2, 7):
-        for found, wanted in zip(compiled(X, k), (k + X, k - X[0]), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(compiled(X, k), UFUNCS[place](X, k), rtol=1e-14)
     assert len(compiled.programs) == 1
 
 
@@ -75,6 +89,23 @@ def test_an_int_before_an_array_in_a_ufunc_is_data():
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.divide, np.hypot, np.maximum])
 def test_an_int_beside_a_float_in_a_ufunc_is_data(ufunc, number):
     alike(lambda x, k: [ufunc(k, number), ufunc(number, k)], with_ints(2, 3, 5, 7), programs=1)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x, k: np.where(x > 1, np.argsort(x), k), lambda x, k: np.clip(np.argsort(x), 0, k)]
+)
+def test_an_int_among_integers_keeps_their_dtype(function):
+    compiled = tape.compile(function)
+    for k in (1, 2, 2**40, 3):
+        found, wanted = compiled(X, k), function(X, k)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_int_behind_an_array_is_read_where_options_depend_on_it():
+    compiled = tape.compile(lambda x, k: np.multiply(x, k, dtype=float) + np.add.reduce(x, keepdims=k > 3))
+    for k in range(2, 7):
+        np.testing.assert_allclose(compiled(X, k), compiled.__wrapped__(X, k), rtol=1e-14)
 
 
 def test_an_int_that_stays_the_same_is_static():

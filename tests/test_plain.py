@@ -8,6 +8,7 @@ import pytest
 import tape
 from tape.core.op import Op
 from tape.ops.products.sparse import sampled_product, sparse_product
+from tape.program.runtime.run import Rerun
 from tests import mutated_files
 
 ROOM = np.zeros(4)
@@ -159,6 +160,8 @@ def test_results_of_another_type_than_an_operation_has_said_stop_a_program(other
     (program,) = compiled.programs.values()
     for run in (program.run, program.run_on_numpy):
         assert mutated_files.outcome(run, (ROOM,))[0] == "stopped"
+        with pytest.raises(Rerun, match="typed"):
+            run((ROOM,))
     with pytest.raises(tape.errors.TapeError, match="typed does not take these numbers"):
         program(ROOM)
 

@@ -241,3 +241,6 @@ def test_no_examples():
 
     shapes = [np.shape(part) for part in tape.vmap(f)(np.zeros(0))]
     assert shapes == [(0, 2), (0, 2), (0, 3)]
+    for method in ("count", "marginals"):
+        draw = lambda c: default_rng(0).multivariate_hypergeometric(c, 2, 4, method)  # noqa: B023, E731
+        assert tape.vmap(draw)(np.full((0, 3), 4)).shape == (0, 4, 3)

@@ -20,6 +20,7 @@ Z = A + 1j * RNG.normal(size=(5, 5))
 C = np.array([4.0, 1.0, 0.5, 0.2, 0.1])
 AB = np.array([[0.0, 0, 0.3, 0.2, 0.4], [0, 0.5, 0.6, 0.4, 0.1], [3, 4, 5, 4, 3], [0.2, 0.4, 0.3, 0.6, 0]])
 SMALL = 0.3 * A / np.linalg.norm(A, 2)
+POWERS = (3, -2, 3.0, 0, np.int64(2), np.float32(3))
 
 CALLS = {
     "solve": lambda s: s.solve(A, B),
@@ -48,7 +49,7 @@ CALLS = {
     "polar left of a tall one": lambda s: s.polar(Z[:, :3], side="left"),
     "funm complex": lambda s: s.funm(Z, np.exp),
     "funm that becomes complex": lambda s: s.funm(np.diag([1.0, -1.0]), np.sqrt),
-    "fractional_matrix_power": lambda s: [s.fractional_matrix_power(A, t) for t in (3, -2, 3.0, 0)],
+    "fractional_matrix_power": lambda s: [s.fractional_matrix_power(A, t) for t in POWERS],
     "cosm complex": lambda s: s.cosm(Z),
     "pinv": lambda s: s.pinv(A[:, :3]),
     "pinv of lower rank": lambda s: s.pinv(np.outer(C, C), return_rank=True),

@@ -223,3 +223,11 @@ def test_counts_that_do_not_fit_are_refused():
         root(lambda x: np.concatenate([x, x[:1]]), np.ones(2))
     with refused(errors.ShapeError, "shape ()", "float64[30]"):
         curve_fit(lambda x, p: p["scale"] ** 2, T, Y, {"scale": 1.0})
+
+
+@pytest.mark.parametrize("solver", ["bisect", "brenth", "brentq", "ridder", "toms748", "minimize_scalar"])
+def test_solvers_for_real_numbers_refuse_complex_functions(solver):
+    trace = tape.Trace()
+    for a in (2.0, trace.param(2.0)):
+        with pytest.raises(errors.DTypeError, match=f"^{solver}: the function returned .*complex128"):
+            WITH_FUNCTION[solver](lambda x, a=a: (x - 1.0) * (a + 1j))

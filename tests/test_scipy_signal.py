@@ -158,6 +158,9 @@ def test_spectra(options):
     x, y = np.random.default_rng(4).normal(size=(2, 2, 50, 3))
     both("welch", x, axis=1, **options)
     both("csd", x, y, axis=1, **options)
+    both("csd", x, y[:1], axis=1, **options)
+    both("csd", y[0, :, :1], x[0], axis=0, **options)
+    both("csd", x[0, :, 0], y[:, :, 0], **options)
     both("periodogram", x, 2.0, axis=1, window="hann")
     both("periodogram", x, window=None)
 
@@ -225,7 +228,7 @@ def test_segments_of_any_signal_at_its_ends(boundary, padded, nperseg):
 
 
 @pytest.mark.filterwarnings("ignore:Input data is complex")
-def test_segments_along_any_axis_become_signals_along_the_last_one():
+def test_segments_along_any_axis_become_signals_along_that_of_times():
     x = np.random.default_rng(5).normal(size=(3, 40))
     options = {"nperseg": 8, "noverlap": 6, "fs": 2.0, "scaling": "psd"}
     for signals, more in ((x, {}), (x[:, ::-1] + 1j * x, {"input_onesided": False})):
@@ -235,8 +238,10 @@ def test_segments_along_any_axis_become_signals_along_the_last_one():
         assert_close(found, signals, 1e-12)
         for axes in ((0, 1), (1, 0), (0, 2), (-1, 0)):
             turned = np.moveaxis(z, (-1, -2), axes)
-            _, again = signal.istft(turned, time_axis=axes[0], freq_axis=axes[1], **options, **more)
-            assert_close(again, signals, 1e-12)
+            places = {"time_axis": axes[0], "freq_axis": axes[1]}
+            _, again = signal.istft(turned, **places, **options, **more)
+            assert_close(again, original.istft(turned, **places, **options, **more)[1], 1e-12)
+            assert_close(np.sort(again.ravel()), np.sort(signals.ravel()), 1e-12)
     assert signal.istft(z[:, :5].astype(np.complex64), nperseg=8)[1].dtype == np.float32
     _, _, z = original.stft(x, nperseg=8, boundary=None)
     t, inside = signal.istft(z, boundary=False)

@@ -14,7 +14,7 @@ from tests.tiers import grid
 
 FLOATS = (np.float64, np.float32)
 EPS = np.finfo(float).eps
-COUNTS = (32, 64, 65, 129)
+COUNTS = (32, 34, 65, 129)
 FUNCTIONS = {
     "det": np.linalg.det,
     "inv": np.linalg.inv,

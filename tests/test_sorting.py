@@ -98,7 +98,7 @@ def test_the_largest_few_have_the_derivative():
 
 
 def test_numbers_that_are_sorted_as_complex_ones():
-    for dtype in "?bBhHiIlLefdFD":
+    for dtype in "?bBhHiIlLefdgFDG":
         x = np.array([2, 0, 1, 1]).astype(dtype)
         assert_same(ops.sort_complex(x), np.sort_complex(x))
     assert_same(

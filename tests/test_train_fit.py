@@ -87,6 +87,14 @@ def test_metrics_that_are_no_real_numbers_are_errors_that_name_them(value):
         fit(lambda w, b: (w, {"m": value}), 1.0, [0])
 
 
+def test_a_folder_is_no_checkpoints(tmp_path):
+    for given in (tmp_path, str(tmp_path)):
+        with pytest.raises(
+            errors.OptionError, match=r"fit: checkpoints=.*Pass tape.train.Checkpoints\(folder\)"
+        ):
+            fit(halve, 1.0, [1], checkpoints=given)
+
+
 def test_metrics_that_come_late_are_nan_before():
     _, history = fit(lambda k, b: (k + 1, {"a": k} | ({"b": 1} if k else {})), 0, range(3))
     np.testing.assert_array_equal(history.steps["b"], [np.nan, 1, 1])

@@ -61,7 +61,7 @@ class Held:
         InPlaceError
             If it is large, and has been written into since it was used before.
         """
-        content = array.tobytes() if array.nbytes <= _WHOLE else sample(array)
+        content = _content(array)
         type = array.shape, array.dtype
         known = self._arrays.setdefault(id(array), (array, content, type, [node]))
         nodes = known[3]
@@ -177,15 +177,21 @@ def _restored(array: np.ndarray, content: bytes, type: Any, nodes: Sequence[Node
 
 def _content(array: np.ndarray) -> bytes:
     """Return the elements of an array; of a large one some."""
-    return array.tobytes() if array.nbytes <= _WHOLE else sample(array)
+    return (array if array.nbytes <= _WHOLE else sample(array)).tobytes()
 
 
-def sample(array: np.ndarray) -> bytes:
-    """Return some elements of an array, in different rows and columns."""
-    if array.flags.c_contiguous:
-        return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)].tobytes()
-    each = max(2, round(_SAMPLED ** (1 / array.ndim)))
-    return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])].tobytes()
+def sample(array: np.ndarray, count: int = _SAMPLED) -> np.ndarray:
+    """Return a view of about so many elements of a large array, in different rows and columns."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return array.ravel("K")[:: sampling_step(array.size, count)]
+    parts = [slice(None)] * array.ndim
+    left = float(count)
+    for done, axis in enumerate(np.argsort(array.shape)):  # what a short axis does not have, longer ones give
+        n = array.shape[axis]
+        each = max(2, round(left ** (1 / (array.ndim - done))))
+        parts[axis] = slice(n // (2 * each), None, max(1, n // each))
+        left = max(1.0, left / min(each, n))
+    return array[tuple(parts)]
 
 
 def _glance(array: np.ndarray) -> Any:

@@ -168,4 +168,4 @@ def _arrays(given: Sequence[Any]) -> list[np.ndarray]:
 
 def _content(array: np.ndarray) -> bytes:
     """Return the elements of a small array, some of a larger one."""
-    return array.tobytes() if array.nbytes <= _SMALL else sample(array)
+    return (array if array.nbytes <= _SMALL else sample(array)).tobytes()

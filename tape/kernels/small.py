@@ -7,7 +7,8 @@ from tape.kernels.kernel import Kernel, Needs
 MOST_ROWS = 8
 SCRATCH = 3 * MOST_ROWS * MOST_ROWS  # of LAPACK: sizes and pivots, a matrix, right-hand sides
 
-LANES = 64
+LANES = 16  # matrices at a time
+NUMBERS = 3 + MOST_ROWS  # for each of them, to work with
 
 
 def _needs(matrices: int, n: int, width: int) -> tuple[int, int, int]:
@@ -16,7 +17,7 @@ def _needs(matrices: int, n: int, width: int) -> tuple[int, int, int]:
         raise ValueError("a length is not positive")
     if n > MOST_ROWS or width > 2 * MOST_ROWS:
         raise ValueError("the matrices are not small")
-    workspace = SCRATCH + LANES * (n * width + 5)
+    workspace = SCRATCH + LANES * (n * (width | 1) + NUMBERS)
     return 2 * workspace, -(-matrices // LANES), matrices * n * n * width
 
 
@@ -27,7 +28,7 @@ def _needs_of_det(parameters: tuple[int, ...]) -> Needs:
 
 def _needs_of_inv(parameters: tuple[int, ...]) -> Needs:
     matrices, n = parameters
-    return Needs((matrices * n * n,), matrices * n * n, *_needs(matrices, n, 2 * n))
+    return Needs((matrices * n * n,), matrices * n * n, *_needs(matrices, n, n))
 
 
 def _needs_of_solve(parameters: tuple[int, ...]) -> Needs:

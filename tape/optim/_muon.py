@@ -106,7 +106,7 @@ class MuonRule(Rule):
 
     def _check(self) -> None:
         numbers = self.ns_coefficients
-        if not isinstance(numbers, (tuple, list)) or len(numbers) != 3:
+        if not isinstance(numbers, (tuple, list)) or len(numbers) != 3 or not np.isfinite(numbers).all():
             raise errors.OptionError(f"ns_coefficients must be three numbers, not {errors.describe(numbers)}")
         self._set(
             momentum=_checks.setting("momentum", self.momentum, below=1.0),

@@ -279,7 +279,7 @@ def _of_each(
     if 0 in examples:  # one example that is as good as any shows what would be drawn
         inner = [x.shape[len(examples) :] for x in arrays]
         one = [
-            np.full(shape, 1 / max(1, *shape, 1)).astype(x.dtype) if x.size == 0 else x.reshape(-1, *shape)[0]
+            _stand_in(shape, x.dtype) if x.size == 0 else x.reshape(-1, *shape)[0]
             for x, shape in zip(arrays, inner, strict=True)
         ]
         like = np.asarray(_called(np.random.default_rng(0), one, method, size, options))
@@ -289,6 +289,11 @@ def _of_each(
         each = [x[tuple(min(i, n - 1) for i, n in zip(place, x.shape, strict=False))] for x in arrays]
         rows.append(np.asarray(_called(generator, each, method, size, options)))
     return np.stack(rows).reshape(*examples, *rows[0].shape)
+
+
+def _stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return probabilities that are all the same, or enough of each thing that is counted."""
+    return np.full(shape, 2**16 if dtype.kind in "iu" else 1 / max(1, *shape, 1)).astype(dtype)
 
 
 _WITHOUT_SIZE = frozenset({"permutation", "permuted"})

@@ -123,6 +123,10 @@ def fit(
         raise errors.OptionError(
             f"fit: batches is {errors.describe(batches)}. Pass an iterable, such as a tape.train.DataLoader"
         )
+    if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+        raise errors.OptionError(
+            f"fit: checkpoints={errors.describe(checkpoints)}. Pass tape.train.Checkpoints(folder), or None"
+        )
     run = Run(state, History())
     loop = _Loop(run, step, batches, int(epochs), validate, checked_callbacks(callbacks))
     loop.also, loop.checkpoints, loop.may_be_nonfinite = also, checkpoints, nonfinite == "continue"

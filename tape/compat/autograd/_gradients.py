@@ -143,7 +143,7 @@ def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
         return np.real(fun(*args, **kwargs))
 
     real.__name__ = name_of(fun)
-    gradient = grad(real, argnum)
+    gradient = transforms.grad(of_one_number(real, "holomorphic_grad"), argnum)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [args[p] for p in positions if -len(args) <= p < len(args)]
@@ -197,7 +197,7 @@ def multigrad_dict(fun: Function) -> Function:
         return fun(*bound.args, **bound.kwargs)
 
     of_dict.__name__ = name_of(fun)
-    gradient = grad(of_dict)
+    gradient = transforms.grad(of_one_number(of_dict, "multigrad_dict"))
 
     def call(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
@@ -228,8 +228,12 @@ def _one_number(out: Any, fun: Function, operator: str) -> Any:
     if not is_array or math.prod(np.shape(out)) != 1 or dtype_of(out).kind == "c":
         found = errors.describe(out) if is_array else tree.describe(tree.structure(out))
         raise errors.UnsupportedError(
-            f"{operator}: {name_of(fun)} returned {found}. It must return one real number; otherwise use "
-            "jacobian, elementwise_grad or holomorphic_grad"
+            f"{operator}: {name_of(fun)} returned {found}. It must return one "
+            + (
+                "number; otherwise use jacobian"
+                if operator == "holomorphic_grad"
+                else "real number; otherwise use jacobian, elementwise_grad or holomorphic_grad"
+            )
         )
     return np.reshape(out, ()) if np.shape(out) else out
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import transforms
-from tape.compat.autograd._gradients import grad, of_one_number, ones_like
+from tape.compat.autograd._gradients import of_one_number, ones_like
 from tape.compat.autograd.wrap_util import Argnum, checked_argnum, unary_to_nary
 from tape.transforms._record import check_callable, name_of
 
@@ -92,7 +92,7 @@ def make_hvp(fun: Function, x: Any) -> Any:
     >>> hvp(np.ones(2)), gradient
     (array([ 6., 12.]), array([ 3., 12.]))
     """
-    value, pullback = transforms.vjp(grad(fun), x)
+    value, pullback = transforms.vjp(transforms.grad(of_one_number(fun, "make_hvp")), x)
 
     def hvp(v: Any) -> Any:
         return pullback(v)[0]
@@ -129,6 +129,7 @@ def make_ggnvp(f: Function, g: Function = _half_squares, f_argnum: Argnum = 0) -
     >>> make_ggnvp(np.square)(np.array([1.0, 2.0]))(np.ones(2))
     array([ 4., 16.])
     """
+    check_callable(f, "make_ggnvp")
     check_callable(g, "make_ggnvp")
     return _ggnvp(f, f_argnum, g)
 

@@ -1,8 +1,9 @@
 """Stacks of small matrices for compiled code: determinants, inverses, solutions and Cholesky factors.
 
 LAPACK takes a fraction of a microsecond for a matrix, however small. Here the same elimination, with the same
-choice of pivots, runs on 64 matrices at once, element by element. Where rounding might decide whether there
-is a result, or numbers are very large or small, a matrix is left to LAPACK: so the same ones are singular.
+choice of pivots, runs on 16 matrices at once, of which a vector has the same element of four. Where rounding
+might decide whether there is a result, or numbers are very large or small, a matrix is left to LAPACK: so the
+same ones are singular.
 """
 
 from __future__ import annotations
@@ -12,7 +13,25 @@ import math
 from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import call5, call6, call8, float64s, int32_at, int64_at, set_int64
-from tape.kernels.small import LANES, MOST_ROWS, SCRATCH
+from tape.kernels.compiled.vectors import (
+    any_equal,
+    divide,
+    even,
+    first_halves,
+    larger,
+    last_halves,
+    load,
+    magnitude,
+    multiply,
+    odd,
+    root,
+    spread,
+    store,
+    subtract,
+    where_equal,
+    where_greater,
+)
+from tape.kernels.small import LANES, MOST_ROWS, NUMBERS, SCRATCH
 
 _BYTES = 8 * LANES
 
@@ -35,106 +54,213 @@ def _lane(address, number):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _place(buffer, i, j, width):  # type: ignore[no-untyped-def]
+    """Return where element i, j of all matrices is. Rows are an odd number of these apart, never 4 KB."""
+    return buffer + (i * (width | 1) + j) * _BYTES
+
+
+@inner
+def _element(buffer, i, j, width):  # type: ignore[no-untyped-def]
+    return float64s(_place(buffer, i, j, width))
+
+
+@inner
+def _turned(x, y, z, w):  # type: ignore[no-untyped-def]
+    """Return the columns of four vectors."""
+    left, right = even(x, y), even(z, w)
+    others, last = odd(x, y), odd(z, w)
+    return (
+        first_halves(left, right), first_halves(others, last),
+        last_halves(left, right), last_halves(others, last),
+    )  # fmt: skip
+
+
+@inner
 def _load(a, rows, columns, width, at, first, count, buffer):  # type: ignore[no-untyped-def]
     """Bring some matrices to columns ``at`` of the buffer, whose other lanes are parts of unit matrices."""
     size = rows * columns
+    whole = count // 4 * 4
     for i in range(rows):
+        row = _element(buffer, i, at, width)
+        source = float64s(a + 8 * (first * size + i * columns))
+        for j in range(0, columns - 3, 4):  # four matrices at a time, and four elements
+            for k in range(0, whole, 4):
+                at_source, at_row = k * size + j, j * LANES + k
+                x, y, z, w = _turned(
+                    load(source, at_source), load(source, at_source + size),
+                    load(source, at_source + 2 * size), load(source, at_source + 3 * size),
+                )  # fmt: skip
+                store(row, at_row, x)
+                store(row, at_row + LANES, y)
+                store(row, at_row + 2 * LANES, z)
+                store(row, at_row + 3 * LANES, w)
         for j in range(columns):
-            lane = _lane(buffer, i * width + at + j)
-            source = float64s(a + 8 * (first * size + i * columns + j))
-            for k in range(count):
-                lane[k] = source[k * size]
+            for k in range(whole if j < columns // 4 * 4 else 0, count):
+                row[j * LANES + k] = source[k * size + j]
             for k in range(count, LANES):
-                lane[k] = 1.0 if i == j else 0.0
+                row[j * LANES + k] = 1.0 if i == j else 0.0
 
 
 @inner
 def _store(out, rows, columns, width, at, first, count, buffer):  # type: ignore[no-untyped-def]
+    """Take matrices out of columns ``at`` of the buffer."""
     size = rows * columns
+    whole = count // 4 * 4
     for i in range(rows):
+        row = _element(buffer, i, at, width)
+        target = float64s(out + 8 * (first * size + i * columns))
+        for j in range(0, columns - 3, 4):
+            for k in range(0, whole, 4):
+                at_target, at_row = k * size + j, j * LANES + k
+                x, y, z, w = _turned(
+                    load(row, at_row), load(row, at_row + LANES),
+                    load(row, at_row + 2 * LANES), load(row, at_row + 3 * LANES),
+                )  # fmt: skip
+                store(target, at_target, x)
+                store(target, at_target + size, y)
+                store(target, at_target + 2 * size, z)
+                store(target, at_target + 3 * size, w)
         for j in range(columns):
-            lane = _lane(buffer, i * width + at + j)
-            target = float64s(out + 8 * (first * size + i * columns + j))
-            for k in range(count):
-                target[k * size] = lane[k]
+            for k in range(whole if j < columns // 4 * 4 else 0, count):
+                target[k * size + j] = row[j * LANES + k]
 
 
 @inner
 def _find_largest(rows, width, buffer, largest):  # type: ignore[no-untyped-def]
     """Find the largest absolute value in each matrix; NaN if there is one."""
     most = float64s(largest)
+    for k in range(0, LANES, 4):
+        found = spread(0.0)
+        for i in range(rows):
+            for j in range(rows):
+                found = larger(found, magnitude(load(_element(buffer, i, j, width), k)))
+        store(most, k, found)
+
+
+@inner
+def _find_pivots(rows, width, buffer, column, numbers, places):  # type: ignore[no-untyped-def]
+    """Find the rows of the largest elements of a column: where one is to be exchanged, else 0."""
+    here = _element(buffer, column, column, width)
+    for k in range(0, LANES, 4):
+        best, place = magnitude(load(here, k)), spread(0.0)
+        for i in range(column + 1, rows):
+            size, number = magnitude(load(_element(buffer, i, column, width), k)), spread(float(i))
+            place = where_greater(size, best, number, place)
+            best = where_greater(size, best, size, best)
+        least, sign = load(_lane(numbers, 0), k), load(_lane(numbers, 1), k)
+        store(_lane(numbers, 0), k, where_greater(least, best, best, least))
+        store(_lane(numbers, 1), k, where_equal(place, spread(0.0), sign, subtract(spread(0.0), sign)))
+        store(places, k, place)
+
+
+@inner
+def _exchange(k, places, number, one, other, step, count):  # type: ignore[no-untyped-def]
+    """Exchange two rows or columns in the matrices whose pivot has this number."""
+    place, wanted = load(places, k), spread(float(number))
+    if any_equal(place, wanted):
+        for _ in range(count):
+            upper, lower = float64s(one), float64s(other)
+            x, y = load(upper, k), load(lower, k)
+            store(upper, k, where_equal(place, wanted, y, x))
+            store(lower, k, where_equal(place, wanted, x, y))
+            one += step
+            other += step
+
+
+@inner
+def _exchange_rows(rows, width, buffer, column, start, places):  # type: ignore[no-untyped-def]
+    """Exchange this row with those that have the pivots, from column ``start`` on."""
+    one = _place(buffer, column, start, width)
+    for i in range(column + 1, rows):
+        for k in range(0, LANES, 4):
+            _exchange(k, places, i, one, _place(buffer, i, start, width), _BYTES, width - start)
+
+
+@inner
+def _begin(numbers):  # type: ignore[no-untyped-def]
+    """Set the least pivots, and the signs."""
     for k in range(LANES):
-        most[k] = 0.0
-    for i in range(rows):
-        for j in range(rows):
-            lane = _lane(buffer, i * width + j)
-            for k in range(LANES):
-                size = abs(lane[k])
-                most[k] = size if size > most[k] or size != size else most[k]
+        _lane(numbers, 0)[k] = math.inf
+        _lane(numbers, 1)[k] = 1.0
 
 
 @inner
 def _eliminate(rows, width, buffer, numbers):  # type: ignore[no-untyped-def]
     """Factorize with partial pivoting, right-hand sides included.
 
-    The numbers are, for all lanes: the least pivot, the sign of the permutation, and two to work with.
+    The numbers are, for all lanes: the least pivot, the sign of the permutation, the largest element, and
+    the row of a pivot and its inverse, to work with.
     """
-    least, sign = _lane(numbers, 0), _lane(numbers, 1)
-    best, place = _lane(numbers, 2), _lane(numbers, 3)
-    for k in range(LANES):
-        least[k] = math.inf
-        sign[k] = 1.0
+    places, inverses = _lane(numbers, 3), _lane(numbers, 4)
+    _begin(numbers)
     for column in range(rows):
-        here = _lane(buffer, column * width + column)
-        for k in range(LANES):
-            best[k] = abs(here[k])
-            place[k] = 0.0
+        _find_pivots(rows, width, buffer, column, numbers, places)
+        _exchange_rows(rows, width, buffer, column, column, places)
+        here = _element(buffer, column, column, width)
+        for k in range(0, LANES, 4):
+            store(inverses, k, divide(spread(1.0), load(here, k)))
         for i in range(column + 1, rows):
-            lane, number = _lane(buffer, i * width + column), float(i)
-            for k in range(LANES):
-                size = abs(lane[k])
-                is_larger = size > best[k]
-                best[k] = size if is_larger else best[k]
-                place[k] = number if is_larger else place[k]
-        for k in range(LANES):
-            least[k] = best[k] if best[k] < least[k] else least[k]
-            sign[k] = -sign[k] if place[k] != 0.0 else sign[k]
-        for i in range(column + 1, rows):
-            number = float(i)
-            for j in range(column, width):
-                upper, lower = _lane(buffer, column * width + j), _lane(buffer, i * width + j)
-                for k in range(LANES):
-                    x, y, is_pivot = upper[k], lower[k], place[k] == number
-                    above, below = y if is_pivot else x, x if is_pivot else y
-                    upper[k], lower[k] = above, below
-        for k in range(LANES):
-            best[k] = 1.0 / here[k]
-        for i in range(column + 1, rows):
-            factor = _lane(buffer, i * width + column)
-            for k in range(LANES):
-                factor[k] *= best[k]
-            for j in range(column + 1, width):
-                upper, lower = _lane(buffer, column * width + j), _lane(buffer, i * width + j)
-                for k in range(LANES):
-                    lower[k] -= factor[k] * upper[k]
+            below = _element(buffer, i, column, width)
+            for k in range(0, LANES, 4):
+                factor = multiply(load(below, k), load(inverses, k))
+                store(below, k, factor)
+                for j in range(column + 1, width):
+                    upper, lower = _element(buffer, column, j, width), _element(buffer, i, j, width)
+                    store(lower, k, subtract(load(lower, k), multiply(factor, load(upper, k))))
 
 
 @inner
-def _substitute(rows, width, buffer, numbers):  # type: ignore[no-untyped-def]
+def _substitute(rows, width, buffer):  # type: ignore[no-untyped-def]
     """Replace the right-hand sides by the solutions."""
-    inverse = _lane(numbers, 2)
     for column in range(rows - 1, -1, -1):
-        here = _lane(buffer, column * width + column)
-        for k in range(LANES):
-            inverse[k] = 1.0 / here[k]
-        for j in range(rows, width):
-            solution = _lane(buffer, column * width + j)
-            for k in range(LANES):
-                solution[k] *= inverse[k]
-            for i in range(column):
-                factor, other = _lane(buffer, i * width + column), _lane(buffer, i * width + j)
-                for k in range(LANES):
-                    other[k] -= factor[k] * solution[k]
+        here = _element(buffer, column, column, width)
+        for k in range(0, LANES, 4):
+            inverse = divide(spread(1.0), load(here, k))
+            for j in range(rows, width):
+                solution = _element(buffer, column, j, width)
+                store(solution, k, multiply(load(solution, k), inverse))
+        for i in range(column):
+            above = _element(buffer, i, column, width)
+            for k in range(0, LANES, 4):
+                factor = load(above, k)
+                for j in range(rows, width):
+                    solution, other = _element(buffer, column, j, width), _element(buffer, i, j, width)
+                    store(other, k, subtract(load(other, k), multiply(factor, load(solution, k))))
+
+
+@inner
+def _invert(rows, buffer, numbers):  # type: ignore[no-untyped-def]
+    """Replace matrices by their inverses: by Gauss and Jordan, in place, with partial pivoting.
+
+    The numbers are those of `_eliminate`, with a row of pivots for each column from the fourth on.
+    """
+    _begin(numbers)
+    for column in range(rows):
+        places = _lane(numbers, 3 + column)
+        _find_pivots(rows, rows, buffer, column, numbers, places)
+        _exchange_rows(rows, rows, buffer, column, 0, places)
+        here = _element(buffer, column, column, rows)
+        for k in range(0, LANES, 4):
+            inverse = divide(spread(1.0), load(here, k))
+            store(here, k, spread(1.0))
+            for j in range(rows):
+                mine = _element(buffer, column, j, rows)
+                store(mine, k, multiply(load(mine, k), inverse))
+        for i in range(rows):
+            if i != column:
+                other = _element(buffer, i, column, rows)
+                for k in range(0, LANES, 4):
+                    factor = load(other, k)
+                    store(other, k, spread(0.0))
+                    for j in range(rows):
+                        mine, its = _element(buffer, column, j, rows), _element(buffer, i, j, rows)
+                        store(its, k, subtract(load(its, k), multiply(factor, load(mine, k))))
+    step = _place(0, 1, 0, rows)
+    for column in range(rows - 2, -1, -1):
+        one = _place(buffer, 0, column, rows)
+        for i in range(column + 1, rows):
+            for k in range(0, LANES, 4):
+                _exchange(k, _lane(numbers, 3 + column), i, one, _place(buffer, 0, i, rows), step, rows)
 
 
 @inner
@@ -197,18 +323,18 @@ def small_det(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  #
     matrices, n = int64_at(parameters), int64_at(parameters + 8)
     if dtype != FLOAT64:
         return 0
-    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + 5 * _BYTES
+    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + NUMBERS * _BYTES
     for task in range(start, stop):
         first = task * LANES
         count = min(LANES, matrices - first)
         _load(x, n, n, n, 0, first, count, buffer)
-        _find_largest(n, n, buffer, numbers + 4 * _BYTES)
+        _find_largest(n, n, buffer, numbers + 2 * _BYTES)
         _eliminate(n, n, buffer, numbers)
-        least, product, most = _lane(numbers, 0), _lane(numbers, 1), _lane(numbers, 4)
+        least, product, most = _lane(numbers, 0), _lane(numbers, 1), _lane(numbers, 2)
         for i in range(n):
-            pivot = _lane(buffer, i * n + i)
-            for k in range(LANES):
-                product[k] *= pivot[k]
+            pivot = _element(buffer, i, i, n)
+            for k in range(0, LANES, 4):
+                store(product, k, multiply(load(product, k), load(pivot, k)))
         for k in range(count):
             if _is_certain(least[k], most[k], _LOW_PIVOT, _HIGH_PIVOT):
                 float64s(out)[first + k] = product[k]
@@ -219,29 +345,17 @@ def small_det(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  #
 
 
 @inner
-def _solved(blas, n, columns, matrices, start, stop, a, b, workspace, out):  # type: ignore[no-untyped-def]
-    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + 5 * _BYTES
-    width, is_done = n + columns, 1
-    for task in range(start, stop):
-        first = task * LANES
-        count = min(LANES, matrices - first)
-        _load(a, n, n, width, 0, first, count, buffer)
-        if b:
-            _load(b, n, columns, width, n, first, count, buffer)
-        else:
-            _load(a, n, n, width, n, first, 0, buffer)
-        _find_largest(n, width, buffer, numbers + 4 * _BYTES)
-        _eliminate(n, width, buffer, numbers)
-        _substitute(n, width, buffer, numbers)
-        _store(out, n, columns, width, n, first, count, buffer)
-        least, most = _lane(numbers, 0), _lane(numbers, 4)
-        for k in range(count):
-            if not _is_certain(least[k], most[k], _LOW, _HIGH):
-                at = first + k
-                right = b + 8 * at * n * columns if b else 0
-                target = out + 8 * at * n * columns
-                if not _solve_one(blas, n, columns, a + 8 * at * n * n, right, target, workspace):
-                    is_done = 0
+def _solved_by_lapack(gesv, n, columns, first, count, a, b, numbers, workspace, out):  # type: ignore[no-untyped-def]
+    """Solve for those matrices once more for which rounding might decide; 0 if one is singular."""
+    least, most = _lane(numbers, 0), _lane(numbers, 2)
+    is_done = 1
+    for k in range(count):
+        if not _is_certain(least[k], most[k], _LOW, _HIGH):
+            at = first + k
+            right = b + 8 * at * n * columns if b else 0
+            target = out + 8 * at * n * columns
+            if not _solve_one(gesv, n, columns, a + 8 * at * n * n, right, target, workspace):
+                is_done = 0
     return is_done
 
 
@@ -251,7 +365,17 @@ def small_inv(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  #
     matrices, n = int64_at(parameters), int64_at(parameters + 8)
     if dtype != FLOAT64:
         return 0
-    return _solved(blas, n, n, matrices, start, stop, x, 0, workspace, out)
+    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + NUMBERS * _BYTES
+    is_done = 1
+    for task in range(start, stop):
+        first = task * LANES
+        count = min(LANES, matrices - first)
+        _load(x, n, n, n, 0, first, count, buffer)
+        _find_largest(n, n, buffer, numbers + 2 * _BYTES)
+        _invert(n, buffer, numbers)
+        _store(out, n, n, n, 0, first, count, buffer)
+        is_done &= _solved_by_lapack(blas, n, n, first, count, x, 0, numbers, workspace, out)
+    return is_done
 
 
 @inner
@@ -260,7 +384,19 @@ def small_solve(blas, dtype, parameters, start, stop, x, y, z, workspace, out): 
     matrices, n, columns = int64_at(parameters), int64_at(parameters + 8), int64_at(parameters + 16)
     if dtype != FLOAT64:
         return 0
-    return _solved(blas, n, columns, matrices, start, stop, x, y, workspace, out)
+    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + NUMBERS * _BYTES
+    width, is_done = n + columns, 1
+    for task in range(start, stop):
+        first = task * LANES
+        count = min(LANES, matrices - first)
+        _load(x, n, n, width, 0, first, count, buffer)
+        _load(y, n, columns, width, n, first, count, buffer)
+        _find_largest(n, width, buffer, numbers + 2 * _BYTES)
+        _eliminate(n, width, buffer, numbers)
+        _substitute(n, width, buffer)
+        _store(out, n, columns, width, n, first, count, buffer)
+        is_done &= _solved_by_lapack(blas, n, columns, first, count, x, y, numbers, workspace, out)
+    return is_done
 
 
 @inner
@@ -285,48 +421,48 @@ def small_cholesky(blas, dtype, parameters, start, stop, x, y, z, workspace, out
     matrices, n, is_upper = int64_at(parameters), int64_at(parameters + 8), int64_at(parameters + 16)
     if dtype != FLOAT64:
         return 0
-    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + 5 * _BYTES
-    least, most, inverse = _lane(numbers, 0), _lane(numbers, 1), _lane(numbers, 2)
-    down, right = (1, n) if is_upper else (n, 1)  # of the lower factor in the buffer
+    numbers, buffer = workspace + 8 * SCRATCH, workspace + 8 * SCRATCH + NUMBERS * _BYTES
+    are_certain, inverses = _lane(numbers, 0), _lane(numbers, 1)
+    down, right = (1, n | 1) if is_upper else (n | 1, 1)  # of the lower factor in the buffer
     is_done = 1
     for task in range(start, stop):
         first = task * LANES
         count = min(LANES, matrices - first)
         _load(x, n, n, n, 0, first, count, buffer)
         for k in range(LANES):
-            least[k] = math.inf
-            most[k] = 1.0
+            are_certain[k] = 1.0
         for column in range(n):
-            here = _lane(buffer, column * n + column)
-            for k in range(LANES):
-                inverse[k] = here[k]  # the pivot without rounding errors
-            for j in range(column):
-                factor = _lane(buffer, column * down + j * right)
-                for k in range(LANES):
-                    here[k] -= factor[k] * factor[k]
-            for k in range(LANES):
-                ratio = here[k] / inverse[k]
-                ratio = ratio if inverse[k] > _LOW and inverse[k] < _HIGH else 0.0
-                least[k] = least[k] if least[k] < ratio else ratio
-                root = math.sqrt(here[k])
-                here[k] = root
-                inverse[k] = 1.0 / root
+            here = _lane(buffer, column * (down + right))
+            for k in range(0, LANES, 4):
+                given = load(here, k)  # the pivot without rounding errors
+                left = given
+                for j in range(column):
+                    factor = load(_lane(buffer, column * down + j * right), k)
+                    left = subtract(left, multiply(factor, factor))
+                is_certain = where_greater(
+                    left, multiply(given, spread(_NEGLIGIBLE)), load(are_certain, k), spread(0.0)
+                )
+                is_certain = where_greater(given, spread(_LOW), is_certain, spread(0.0))
+                store(are_certain, k, where_greater(spread(_HIGH), given, is_certain, spread(0.0)))
+                left = root(left)
+                store(here, k, left)
+                store(inverses, k, divide(spread(1.0), left))
             for i in range(column + 1, n):
                 below = _lane(buffer, i * down + column * right)
-                for j in range(column):
-                    one = _lane(buffer, i * down + j * right)
-                    other = _lane(buffer, column * down + j * right)
-                    for k in range(LANES):
-                        below[k] -= one[k] * other[k]
-                for k in range(LANES):
-                    below[k] *= inverse[k]
+                for k in range(0, LANES, 4):
+                    left = load(below, k)
+                    for j in range(column):
+                        one = _lane(buffer, i * down + j * right)
+                        other = _lane(buffer, column * down + j * right)
+                        left = subtract(left, multiply(load(one, k), load(other, k)))
+                    store(below, k, multiply(left, load(inverses, k)))
             for j in range(column):
                 above = _lane(buffer, j * down + column * right)
-                for k in range(LANES):
-                    above[k] = 0.0
+                for k in range(0, LANES, 4):
+                    store(above, k, spread(0.0))
         _store(out, n, n, n, 0, first, count, buffer)
         for k in range(count):
-            if not _is_certain(least[k], most[k], _LOW, _HIGH):
+            if are_certain[k] == 0.0:
                 at = 8 * (first + k) * n * n
                 if not _cholesky_of_one(blas, n, is_upper, x + at, out + at, workspace):
                     is_done = 0

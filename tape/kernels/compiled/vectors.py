@@ -136,6 +136,10 @@ def _product(builder: Any, element: Any, a: Any, b: Any) -> Any:
     return builder.fmul(a, b) if isinstance(element, types.Float) else builder.mul(a, b)
 
 
+def _quotient(builder: Any, element: Any, a: Any, b: Any) -> Any:
+    return builder.fdiv(a, b)
+
+
 def _above(builder: Any, element: Any, a: Any, b: Any) -> Any:
     """Of floats; one instruction, which loses NaN."""
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
@@ -191,7 +195,9 @@ def _reduce(operation: Callable[..., Any]) -> Any:
     return reduce
 
 
-add, subtract, multiply, larger, above = map(_combine, (_sum, _difference, _product, _larger, _above))
+add, subtract, multiply, divide, larger, above = map(
+    _combine, (_sum, _difference, _product, _quotient, _larger, _above)
+)
 total, highest = map(_reduce, (_sum, _above))
 
 
@@ -204,3 +210,67 @@ def have_nan(typing_context, a, b):  # type: ignore[no-untyped-def]
         return builder.zext(found, ir.IntType(64))
 
     return types.int64(a, a), generate
+
+
+def _where(comparison: str) -> Any:
+    """Lanes of ``x`` where a comparison of ``a`` with ``b`` holds, else of ``y``; with NaN it does not."""
+
+    @intrinsic
+    def choose(typing_context, a, b, x, y):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            return builder.select(builder.fcmp_ordered(comparison, *values[:2]), *values[2:])
+
+        return x(a, a, x, x), generate
+
+    return choose
+
+
+where_greater, where_equal = map(_where, (">", "=="))
+
+
+@intrinsic
+def any_equal(typing_context, a, b):  # type: ignore[no-untyped-def]
+    """Whether two vectors have the same number in a lane."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        found = builder.bitcast(builder.fcmp_ordered("==", *values), ir.IntType(a.lanes))
+        return builder.icmp_unsigned("!=", found, ir.Constant(found.type, 0))
+
+    return types.boolean(a, a), generate
+
+
+def _shuffle(numbers: list[int]) -> Any:
+    """Lanes of two vectors of four, by their numbers."""
+
+    @intrinsic
+    def shuffle(typing_context, a, b):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            return builder.shuffle_vector(*values, _lane_numbers(numbers))
+
+        return a(a, a), generate
+
+    return shuffle
+
+
+even, odd = _shuffle([0, 4, 2, 6]), _shuffle([1, 5, 3, 7])
+"""Lanes of these numbers, of both vectors in turn."""
+first_halves, last_halves = _shuffle([0, 1, 4, 5]), _shuffle([2, 3, 6, 7])
+
+
+def _of_one(name: str) -> Any:
+    """A function of LLVM's, in each lane."""
+
+    @intrinsic
+    def apply(typing_context, vector):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            kind = values[0].type
+            full_name = f"llvm.{name}.v{vector.lanes}f{vector.element.bitwidth}"
+            function = builder.module.declare_intrinsic(full_name, (), ir.FunctionType(kind, [kind]))
+            return builder.call(function, values)
+
+        return vector(vector), generate
+
+    return apply
+
+
+magnitude, root = map(_of_one, ("fabs", "sqrt"))

@@ -376,7 +376,7 @@ def sort_complex(a: Any) -> Any:
     a = sort(a)
     if a.dtype.kind == "c":
         return a
-    return astype(a, np.complex64 if a.dtype.char in "bhBH" else np.complex128)  # NumPy's choice
+    return astype(a, {**dict.fromkeys("bhBH", "F"), "g": "G"}.get(a.dtype.char, "D"))  # NumPy's choice
 
 
 @implements(np.lexsort)

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tape.core.held import sampling_step
+from tape.core.held import sample
 from tape.program.calls.binding import Binding
 
 __all__ = ["Arrays", "is_all_new", "is_telling", "place_of", "sampled"]
@@ -113,12 +113,7 @@ def _has_numbers(array: np.ndarray) -> bool:
 
 def sampled(array: np.ndarray) -> np.ndarray:
     """Return a view of all elements of a small array, of some elements of a large one."""
-    if array.nbytes <= _SMALL:
-        return array
-    if array.flags.c_contiguous:
-        return array.reshape(-1)[:: sampling_step(array.size, _SAMPLED)]
-    each = max(2, round(_SAMPLED ** (1 / array.ndim)))
-    return array[tuple([slice(n // (2 * each), None, max(1, n // each)) for n in array.shape])]
+    return array if array.nbytes <= _SMALL else sample(array, _SAMPLED)
 
 
 def _digest(array: np.ndarray) -> int:

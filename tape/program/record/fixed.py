@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -51,24 +52,22 @@ def _plain_arrays(
     nodes: Sequence[Node], inputs: Collection[int]
 ) -> tuple[dict[int, np.ndarray], Counter[int]]:
     """Return the plain arrays on a tape by id, and how often it refers to each and to the bases of views."""
-    arrays: dict[int, np.ndarray] = {}
-    held: Counter[int] = Counter()
-    bases: dict[int, int] = {}  # of every array on the tape that is a view
+    operands = list(chain.from_iterable([node.inputs for node in nodes]))
+    given = [
+        value
+        for parent, value in zip(operands[::2], operands[1::2], strict=True)
+        if parent is None and type(value) is np.ndarray
+    ]
     for number, node in enumerate(nodes):
-        value = node.value
-        if type(value) is np.ndarray:
-            held[id(value)] += 1
-            bases[id(value)] = id(value.base)
-            if node.op is None and number not in inputs:
-                arrays[id(value)] = value
-        for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True):
-            if type(operand) is np.ndarray:
-                held[id(operand)] += 1
-                bases[id(operand)] = id(operand.base)
-                if parent is None:
-                    arrays[id(operand)] = operand
-    held.update(bases.values())
-    return arrays, held
+        if node.call.op is None and number not in inputs and type(node.value) is np.ndarray:
+            given.append(node.value)
+    if not given:  # as on most tapes that are long
+        return {}, Counter()
+    every = [value for value in operands[1::2] if type(value) is np.ndarray]
+    every += [node.value for node in nodes if type(node.value) is np.ndarray]
+    held = Counter(map(id, every))
+    held.update([id(value.base) for value in {id(value): value for value in every}.values()])
+    return {id(value): value for value in given}, held
 
 
 def share_arrays(nodes: list[Node], unowned: Collection[int]) -> None:

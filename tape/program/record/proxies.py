@@ -41,6 +41,8 @@ _UFUNC_NAMES = (
 _UFUNCS = frozenset(_UFUNC_NAMES.split())
 _OF_INTS = frozenset(("add", "subtract", "multiply", "divide"))
 """Those that do the same with every int beside an array of integers."""
+_CHOOSE = {np.where: 1, np.clip: 0}
+"""Functions whose result is one of their arguments from this one on, in the dtype of all of them."""
 
 
 # ---- Python's arithmetic -------------------------------------------------------------------------------
@@ -190,6 +192,18 @@ def _reader(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
         lambda self, other: python(self.read(), number_of(other)),
         lambda self, other: python(number_of(other), self.read()),
     )
+
+
+def among_operands(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a function of NumPy, with numbers as operands where it does not read them.
+
+    Beside floats these are the bounds of `numpy.clip` and what `numpy.where` chooses from.
+    """
+    first = _CHOOSE.get(function, len(args))
+    arrays: list[Any] = [x for x in args[first:] if isinstance(x, Handle) or type(x) is np.ndarray]
+    if not any(x.dtype.kind in "fc" for x in arrays):
+        return args
+    return tuple([x.var if type(x) is Proxy and x.is_recorded() else x for x in args])
 
 
 class Proxy(Number):

@@ -33,6 +33,7 @@ from tape.program.record.numbers import (
     weakly_rounded,
     weakly_unary,
 )
+from tape.program.record.proxies import Proxy, among_operands
 
 
 class _Opaque(type):
@@ -261,6 +262,12 @@ class Traced(Var, metaclass=_Opaque):
             )
         raise AttributeError(f"a traced value has no {name!r}")
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        for x in inputs:
+            if type(x) is Proxy:  # which knows whether it has to be read here
+                return x.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         # The questions about numbers among those that Var answers from values.
         if func is np.allclose:
@@ -270,11 +277,11 @@ class Traced(Var, metaclass=_Opaque):
         if func is np.array_equiv:
             return _array_equiv(*args)
         if func in _TEXTS and self.dtype.kind in "biu" and self.size <= LIMIT:
-            given, *options = args or (kwargs.pop("a", self),)
+            given, *options = args or (kwargs.pop("arr" if "arr" in kwargs else "a"),)
             return func(content(given)[()] if given is self else given, *options, **kwargs)
         if func is np.min_scalar_type and not self.ndim:
             return func(content(self)[()]) if self.dtype.kind in "biu" else self._refuse("np.min_scalar_type")
-        return super().__array_function__(func, types, args, kwargs)
+        return super().__array_function__(func, types, among_operands(func, args), kwargs)
 
     # ---- arithmetic of Python's numbers ----------------------------------------------------------
 

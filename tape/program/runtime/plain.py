@@ -68,11 +68,17 @@ def _outputs(ir: IR, leaves: Sequence[Any]) -> list[np.ndarray]:
             with np.errstate(all="ignore"):
                 value = np.asarray(_value(ir, instruction, operands, leaves))
         except (IndexError, FloatingPointError, np.linalg.LinAlgError, Refused):
-            attrs = instruction.attrs
-            raise Rerun(attrs[0] if instruction.op == "kernel" else instruction.op) from None
+            raise Rerun(_named(ir, instruction)) from None
         assert (value.shape, value.dtype) == (instruction.shape, instruction.dtype), instruction
         values.append(value)
     return [values[out].copy() for out in ir.outputs]
+
+
+def _named(ir: IR, instruction: Instruction) -> str:
+    """Return what an instruction is called in errors: a kernel, or a user's operation, by its own name."""
+    if instruction.op == "callback":
+        return ir.callbacks[instruction.attrs[0]][0].name
+    return instruction.attrs[0] if instruction.op == "kernel" else instruction.op
 
 
 def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequence[Any]) -> Any:

@@ -293,6 +293,7 @@ def fractional_matrix_power(A: Any, t: float) -> Any:
            [0., 3.]])
     """
     A = square("fractional_matrix_power", A)
+    t = t.item() if isinstance(t, np.generic) else t
     if isinstance(t, (int, float)) and t == int(t):
         return ops.matrix_power(A, int(t))
     return ops.expm((t if isinstance(t, float) else operand(t)) * logm(A))

@@ -95,6 +95,19 @@ class Calls:
         """Return a function of plain numbers."""
         return self._spied(lambda *args: _plain_value(f(*args)))
 
+    def real_of(self, f: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """Return a function of plain real numbers, for a solver that discards imaginary parts."""
+
+        def real(*args: Any) -> Any:
+            value = _plain_value(f(*args))
+            if value.dtype.kind == "c":
+                raise errors.DTypeError(
+                    f"{name}: the function returned {errors.describe(value)}. It must be a real number"
+                )
+            return value
+
+        return self._spied(real)
+
     def tuple_of(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of plain numbers with several results."""
         return self._spied(lambda *args: tuple(_plain_value(part) for part in f(*args)))

@@ -51,6 +51,8 @@ def minimize_scalar(
     ------
     OptionError
         If SciPy does not take the arguments.
+    DTypeError
+        If the function is complex.
     ConversionError
         If an option is a Var.
     UnsupportedError, SingularMatrixError, ConvergenceError
@@ -79,7 +81,13 @@ def minimize_scalar(
         calls = Calls()
         with calls.translating("minimize_scalar"):
             found = optimize.minimize_scalar(
-                calls.of(f), bracket, bounds, args, method, tol, None if options is None else dict(options)
+                calls.real_of(f, "minimize_scalar"),
+                bracket,
+                bounds,
+                args,
+                method,
+                tol,
+                None if options is None else dict(options),
             )
         return Reached(np.ravel(found.x).astype(np.float64), bool(found.success), found)
 

@@ -57,6 +57,8 @@ def brentq(
     ------
     OptionError
         If the signs at a and b are the same, or an option is out of range.
+    DTypeError
+        If f is complex.
     ConvergenceError
         If it does not converge within ``maxiter`` steps; without ``disp`` only if there is a Var. In a sweep,
         if f jumps over zero at what was found.
@@ -361,7 +363,7 @@ def _bracketed(
         calls = Calls()
         with calls.translating(what):
             root, report = getattr(optimize, what)(
-                calls.of(f), *start, args, **options, full_output=True, disp=disp
+                calls.real_of(f, what), *start, args, **options, full_output=True, disp=disp
             )
         return Found(root, report.converged, report.flag, report)
 

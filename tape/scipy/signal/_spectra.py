@@ -72,7 +72,7 @@ def csd(
     Parameters
     ----------
     x, y : array_like or Var
-        The signals, of one shape.
+        The signals, of one length along the axis. Other axes broadcast.
     fs : scalar
         The frequency of samples.
     window : str, tuple or array_like
@@ -98,7 +98,7 @@ def csd(
     Raises
     ------
     ShapeError
-        If the signals have other shapes.
+        If the signals do not broadcast, or have other lengths along the axis.
     OptionError
         If an option is unknown or out of range.
 
@@ -111,9 +111,7 @@ def csd(
     """
     a, b = inexact(x), inexact(y)
     if a.shape != b.shape:
-        raise errors.ShapeError(
-            f"csd: signals of shapes {list(a.shape)} and {list(b.shape)}, which must be one"
-        )
+        a, b = _broadcast(a, b, axis)
     options = window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
     return _spectrum(a, b, fs, options, "csd")
 
@@ -161,6 +159,21 @@ def periodogram(
         window = "boxcar"
     options = window, count, 0, nfft, detrend, return_onesided, scaling, axis, "mean"
     return _spectrum(a, a, fs, options, "periodogram")
+
+
+def _broadcast(a: Array, b: Array, axis: int) -> tuple[Array, Array]:
+    """Return two signals, of one shape, along the last axis."""
+    ends = [x.shape[axis_at(x, axis, "csd")] for x in (a, b)]
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        shape = ()
+    if ends[0] != ends[1] or not shape:
+        raise errors.ShapeError(
+            f"csd: signals of shapes {list(a.shape)} and {list(b.shape)}, which do not broadcast, or have "
+            "other lengths along the axis"
+        )
+    return ops.broadcast_to(a, shape), ops.broadcast_to(b, shape)
 
 
 def _spectrum(a: Array, b: Array, fs: Any, options: Any, what: str) -> tuple[Any, Array]:
@@ -271,7 +284,7 @@ def istft(
     Returns
     -------
     tuple
-        The times, and the signal along the last axis.
+        The times, and the signal along the axis of times, without that of frequencies.
 
     Raises
     ------
@@ -309,4 +322,6 @@ def istft(
         )
     weights = ops.astype(ops.where(weights > 1e-10, weights, 1.0), np.finfo(z.dtype).dtype)
     found = found * scale / weights
-    return np.arange(found.shape[-1]) / fs, found
+    axes = [axis % z.ndim for axis in (time_axis, freq_axis)]
+    at = axes[0] - (axes[1] < axes[0])  # what is left of the axes
+    return np.arange(found.shape[-1]) / fs, ops.moveaxis(found, -1, at)

@@ -280,7 +280,7 @@ class Discrete(Distribution):
         raise NotImplementedError
 
     def _sf(self, k: Array, *shapes: Array) -> Array:
-        return 1 - self._cdf(k, *shapes)
+        raise NotImplementedError
 
     def _logcdf(self, k: Array, *shapes: Array) -> Array:
         return log_of(self._cdf(k, *shapes), self._sf(k, *shapes))

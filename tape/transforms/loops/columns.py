@@ -124,13 +124,17 @@ class Table(Columns):
         known: dict[Any, int] = {}
         of_scalars: dict[type, int] = {}
         found = []
+        shape, dtype, last = None, None, -1
         for node in self.nodes:
             value = plain(node.value)
-            code = of_scalars.get(type(value))
-            if code is None:
-                code = known.setdefault((value.shape, value.dtype), len(known))
-                if isinstance(value, np.number):
-                    of_scalars[type(value)] = code
+            code = of_scalars.get(type(value), -1)
+            if code < 0:
+                if value.dtype is not dtype or value.shape != shape:
+                    shape, dtype = value.shape, value.dtype
+                    last = known.setdefault((shape, dtype), len(known))
+                    if isinstance(value, np.number):
+                        of_scalars[type(value)] = last
+                code = last
             found.append(code)
         return np.array(found, np.int64)
 
