@@ -90,6 +90,8 @@ def test_zero_gradients_move_nothing():
 def test_settings():
     for options, match in [
         ({"ns_coefficients": (1.0, 2.0)}, "three numbers"),
+        ({"ns_coefficients": (1.0, "2", "two")}, r"ns_coefficients\[2\] must be a number, not 'two'"),
+        ({"ns_coefficients": (1.0, -float("inf"), 2.0)}, r"ns_coefficients\[1\] is -inf; it must be finite"),
         ({"ns_steps": 0}, "ns_steps is 0"),
         ({"adjust_lr_fn": "none"}, "adjust_lr_fn is 'none'; it must be None or 'original'"),
         ({"momentum": 1.0}, "momentum is 1.0"),

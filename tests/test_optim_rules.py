@@ -371,7 +371,7 @@ def wrong_values(name, default):
         first, *others = default
         yield from ((one, name) for one in (first, None, (first,), (*others, first, first, first)))
         if "coefficients" in name:
-            yield from (((*others, one), name) for one in (np.nan, -np.inf))
+            yield from (((*others, one), rf"{name}\[2\]") for one in (np.nan, -np.inf, "x"))
         if "betas" in name:
             wrong_at = ((-0.5, *others), 0), ((first, 1.0), 1), ((first, np.nan), 1)
             yield from ((one, rf"{name}\[{k}\]") for one, k in wrong_at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,31 @@ Mask = Any
 
 def setting(name: str, number: Any, below: float = float("inf")) -> float:
     """Return a setting as a float, checked to be within ``0 <= number < below``."""
+    converted = _as_float(name, number)
+    if not 0 <= converted < below:
+        limit = "finite" if below == float("inf") else f"below {below:g}"
+        raise errors.OptionError(f"{name} is {converted}; it must be at least 0 and {limit}")
+    return converted
+
+
+def coefficient(name: str, number: Any) -> float:
+    """Return a setting of either sign as a float, checked to be finite."""
+    converted = _as_float(name, number)
+    if not isfinite(converted):
+        raise errors.OptionError(f"{name} is {converted}; it must be finite")
+    return converted
+
+
+def _as_float(name: str, number: Any) -> float:
     if isinstance(number, Handle):
         raise errors.ConversionError(
             f"{name} is {number!r}, and settings are fixed numbers. Pass its .value, or keep a learning rate "
             "that changes in the state"
         )
     try:
-        converted = float(number)
+        return float(number)
     except (TypeError, ValueError):
         raise errors.OptionError(f"{name} must be a number, not {errors.describe(number)}") from None
-    if not 0 <= converted < below:
-        limit = "finite" if below == float("inf") else f"below {below:g}"
-        raise errors.OptionError(f"{name} is {converted}; it must be at least 0 and {limit}")
-    return converted
 
 
 def pair(name: str, numbers: Any) -> tuple[float, float]:

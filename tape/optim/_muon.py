@@ -106,12 +106,14 @@ class MuonRule(Rule):
 
     def _check(self) -> None:
         numbers = self.ns_coefficients
-        if not isinstance(numbers, (tuple, list)) or len(numbers) != 3 or not np.isfinite(numbers).all():
+        if not isinstance(numbers, (tuple, list)) or len(numbers) != 3:
             raise errors.OptionError(f"ns_coefficients must be three numbers, not {errors.describe(numbers)}")
         self._set(
             momentum=_checks.setting("momentum", self.momentum, below=1.0),
             nesterov=bool(self.nesterov),
-            ns_coefficients=tuple([float(number) for number in numbers]),
+            ns_coefficients=tuple(
+                [_checks.coefficient(f"ns_coefficients[{k}]", number) for k, number in enumerate(numbers)]
+            ),
             eps=_checks.setting("eps", self.eps),
             ns_steps=_checks.count("ns_steps", self.ns_steps),
             adjust_lr_fn=_checks.choice("adjust_lr_fn", self.adjust_lr_fn, _ADJUSTMENTS),
