@@ -62,6 +62,28 @@ def set_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
     return types.void(types.int64, types.int64), generate
 
 
+def _prefetcher(to_write: bool) -> Any:
+    """Bring the line of an address to the second cache; an address that is not ours does nothing."""
+
+    @intrinsic
+    def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+            function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+            second_cache, is_data = number(2), number(1)
+            at = builder.inttoptr(values[0], pointer)
+            builder.call(function, [at, number(int(to_write)), second_cache, is_data])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), generate
+
+    return prefetch
+
+
+prefetch_to_read, prefetch_to_write = map(_prefetcher, (False, True))
+
+
 @intrinsic
 def bits_as_float64(typing_context, bits):  # type: ignore[no-untyped-def]
     """The number with these bits."""

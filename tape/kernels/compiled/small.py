@@ -12,7 +12,17 @@ import math
 
 from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
-from tape.kernels.compiled.pointers import call5, call6, call8, float64s, int32_at, int64_at, set_int64
+from tape.kernels.compiled.pointers import (
+    call5,
+    call6,
+    call8,
+    float64s,
+    int32_at,
+    int64_at,
+    prefetch_to_read,
+    prefetch_to_write,
+    set_int64,
+)
 from tape.kernels.compiled.vectors import (
     any_equal,
     divide,
@@ -77,15 +87,19 @@ def _turned(x, y, z, w):  # type: ignore[no-untyped-def]
 
 @inner
 def _load(a, rows, columns, width, at, first, count, buffer):  # type: ignore[no-untyped-def]
-    """Bring some matrices to columns ``at`` of the buffer, whose other lanes are parts of unit matrices."""
-    size = rows * columns
-    whole = count // 4 * 4
-    for i in range(rows):
-        row = _element(buffer, i, at, width)
-        source = float64s(a + 8 * (first * size + i * columns))
-        for j in range(0, columns - 3, 4):  # four matrices at a time, and four elements
-            for k in range(0, whole, 4):
-                at_source, at_row = k * size + j, j * LANES + k
+    """Bring some matrices to columns ``at`` of the buffer, whose other lanes are parts of unit matrices.
+
+    Processors do not foresee how memory is read here, nor written: the next ones are asked for.
+    """
+    size, of_four = rows * columns, columns // 4 * 4
+    for k in range(0, count - 3, 4):  # four matrices at a time, from their first element to the last one
+        source = float64s(a + 8 * (first + k) * size)
+        for line in range(0, 32 * size, 64):
+            prefetch_to_read(a + 8 * (first + k + LANES) * size + line)
+        for i in range(rows):
+            row = _element(buffer, i, at, width)
+            for j in range(0, of_four, 4):
+                at_source, at_row = i * columns + j, j * LANES + k
                 x, y, z, w = _turned(
                     load(source, at_source), load(source, at_source + size),
                     load(source, at_source + 2 * size), load(source, at_source + 3 * size),
@@ -94,24 +108,30 @@ def _load(a, rows, columns, width, at, first, count, buffer):  # type: ignore[no
                 store(row, at_row + LANES, y)
                 store(row, at_row + 2 * LANES, z)
                 store(row, at_row + 3 * LANES, w)
-        for j in range(columns):
-            for k in range(whole if j < columns // 4 * 4 else 0, count):
-                row[j * LANES + k] = source[k * size + j]
-            for k in range(count, LANES):
-                row[j * LANES + k] = 1.0 if i == j else 0.0
+            for j in range(of_four, columns):
+                for lane in range(4):
+                    row[j * LANES + k + lane] = source[lane * size + i * columns + j]
+    for k in range(count // 4 * 4, LANES):
+        source = float64s(a + 8 * (first + k) * size)
+        for i in range(rows):
+            row = _element(buffer, i, at, width)
+            for j in range(columns):
+                unit = 1.0 if i == j else 0.0
+                row[j * LANES + k] = source[i * columns + j] if k < count else unit
 
 
 @inner
 def _store(out, rows, columns, width, at, first, count, buffer):  # type: ignore[no-untyped-def]
     """Take matrices out of columns ``at`` of the buffer."""
-    size = rows * columns
-    whole = count // 4 * 4
-    for i in range(rows):
-        row = _element(buffer, i, at, width)
-        target = float64s(out + 8 * (first * size + i * columns))
-        for j in range(0, columns - 3, 4):
-            for k in range(0, whole, 4):
-                at_target, at_row = k * size + j, j * LANES + k
+    size, of_four = rows * columns, columns // 4 * 4
+    for k in range(0, count - 3, 4):
+        target = float64s(out + 8 * (first + k) * size)
+        for line in range(0, 32 * size, 64):
+            prefetch_to_write(out + 8 * (first + k + LANES) * size + line)
+        for i in range(rows):
+            row = _element(buffer, i, at, width)
+            for j in range(0, of_four, 4):
+                at_target, at_row = i * columns + j, j * LANES + k
                 x, y, z, w = _turned(
                     load(row, at_row), load(row, at_row + LANES),
                     load(row, at_row + 2 * LANES), load(row, at_row + 3 * LANES),
@@ -120,9 +140,15 @@ def _store(out, rows, columns, width, at, first, count, buffer):  # type: ignore
                 store(target, at_target + size, y)
                 store(target, at_target + 2 * size, z)
                 store(target, at_target + 3 * size, w)
-        for j in range(columns):
-            for k in range(whole if j < columns // 4 * 4 else 0, count):
-                target[k * size + j] = row[j * LANES + k]
+            for j in range(of_four, columns):
+                for lane in range(4):
+                    target[lane * size + i * columns + j] = row[j * LANES + k + lane]
+    for k in range(count // 4 * 4, count):
+        target = float64s(out + 8 * (first + k) * size)
+        for i in range(rows):
+            row = _element(buffer, i, at, width)
+            for j in range(columns):
+                target[i * columns + j] = row[j * LANES + k]
 
 
 @inner
