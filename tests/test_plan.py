@@ -1,6 +1,6 @@
 """Where values are placed: nothing overlaps that is needed at the same time, and little memory is used."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -8,10 +8,11 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import tape
+from tape import tree
 from tape.program.ir.table import VIEWS
 from tape.program.native.opcodes import ARENA, REGISTERS
 from tape.program.plan.layouts import ALIGNMENT
-from tests.naive_program import program_of
+from tests.naive_program import compiled_for, program_of
 from tests.oracles import assert_close
 from tests.test_program_random import LARGE, SMALL, gradients_of, groups_above, programs, random_checks
 
@@ -207,3 +208,44 @@ def test_views_lie_where_those_of_numpy_do(name):
         if instruction.op in VIEWS and instruction.size == expected.size
     }
     assert (first, tuple(s for s, n in zip(expected.strides, expected.shape, strict=True) if n > 1)) in places
+
+
+def sums_so_far(x):
+    return tape.scan(lambda total, row: (total + row, total), x[0], x)[1]
+
+
+RESHAPED = {  # with the number of results that have to be copied
+    "sorted rows": (lambda x: np.sort(x, axis=1).T.T.ravel(), 0),
+    "flat product": (lambda x: (x @ x.T).ravel(), 0),
+    "of a scalar": (lambda x: np.sum(x).reshape(1, 1), 0),
+    "to a scalar": (lambda x: np.sum(x, axis=(0, 1), keepdims=True).reshape(()), 0),
+    "elementwise": (lambda x: (np.exp(x) + 1).reshape(3, -1), 0),
+    "read once more": (lambda x: ((y := x + 1).ravel(), np.cumsum(y, axis=0)), 0),
+    "of a loop": (lambda x: sums_so_far(x).ravel(), 1),
+    "transposed": (lambda x: (np.exp(x) + 1).T, 1),
+    "a part": (lambda x: (np.exp(x) + 1)[1:].ravel(), 1),
+    "the argument": (lambda x: x.ravel(), 1),
+    "twice": (lambda x: (y := x + 1, y.ravel(), y.reshape(3, -1)), 2),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"donate": 0}], ids=["kept", "donated"])
+@pytest.mark.parametrize("rows", [4, 4000])
+@pytest.mark.parametrize("name", RESHAPED)
+def test_a_result_of_another_shape_is_written_where_it_is_returned(name, rows, options):
+    """Nothing is copied that has memory of its own, and no two results share any."""
+    f, copies = RESHAPED[name]
+    rng = np.random.default_rng(0)
+    compiled, program = compiled_for(f, rng.normal(size=(rows, 3)), **options)
+    kept = []
+    for x in rng.normal(size=(3, rows, 3)):
+        expected = tree.leaves(f(x.copy()))
+        kept.append((tree.leaves(compiled(x.copy())), expected))
+    for results, expected in kept:
+        for result, wanted in zip(results, expected, strict=True):
+            assert_close(result, wanted, 1e-13)
+    arrays = [result for results, _ in kept for result in results if np.ndim(result)]
+    assert not any(np.shares_memory(one, other) for one, other in combinations(arrays, 2))
+    assert all(array.flags.owndata or options for array in arrays)
+    copied = sum(instruction.op == "copy" for instruction in program.plan.instructions)
+    assert copied == copies or (options and copied > copies)

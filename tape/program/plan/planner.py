@@ -64,6 +64,10 @@ class Plan:
         The size of each slot in bytes.
     literals : bytes
         The contents of the slot of literals.
+    outputs : list of int
+        The instruction that writes each result.
+    results : list of int
+        The same, or a view that has the shape of the result.
     """
 
     instructions: list[Instruction]
@@ -78,6 +82,7 @@ class Plan:
     input_slots: list[int] = field(default_factory=list)
     constant_slots: list[int] = field(default_factory=list)
     output_slots: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
     donations: dict[int, int] = field(default_factory=dict)
     """The dynamic leaf that gives its memory to an output, by number of the output."""
     scalars: dict[int, int] = field(default_factory=dict)
@@ -113,6 +118,7 @@ class _Planner:
         self.instructions: list[Instruction] = []
         self.layouts: list[Layout] = []
         self.sizes: list[int] = []  # in bytes
+        self.results: list[int] = []
         self._copies: dict[Any, int] = {}
 
     def plan(self) -> Plan:
@@ -120,6 +126,7 @@ class _Planner:
         result = Plan(self.instructions, [], self.ir.constants, outputs, self.ir.guards)
         self.result = result
         result.inputs = self.inputs
+        result.results = self.results
         self._name_slots()
         self._group()
         self._sort_scalars()
@@ -141,12 +148,26 @@ class _Planner:
             place.append(self._copied(id) if k in held else id)
         self.inputs = [None if id is None else place[id] for id in self.ir.inputs]
         outputs: list[int] = []
-        for old_id in self.ir.outputs:
-            id = place[old_id]
-            instruction = self.instructions[id]
-            is_own = self.layouts[id].root == id and instruction.op not in SOURCES
-            outputs.append(self._push_copy(id) if not is_own or id in outputs else id)
+        for id in [place[old_id] for old_id in self.ir.outputs]:
+            owner = self._owner(id)
+            if owner is None or owner in outputs:
+                owner = id = self._push_copy(id)
+            outputs.append(owner)
+            self.results.append(id)
         return outputs
+
+    def _owner(self, id: int) -> int | None:
+        """Return the instruction that may write a result into memory of its own; None if it is to be copied."""
+        owner, instruction = self.layouts[id].root, self.instructions[id]
+        computed = self.instructions[owner]
+        if computed.op in SOURCES:
+            return None
+        is_whole = owner == id or (
+            computed.dtype == instruction.dtype
+            and self.sizes[owner] == _dense(instruction.shape, instruction.dtype)[1]
+            and is_contiguous(instruction, self.layouts[id])
+        )
+        return owner if is_whole else None
 
     def _add(self, old: Instruction, operands: tuple[int, ...], order: Shape | None) -> int:
         """Lay out an instruction; ``order`` is that of its axes in memory, if not C order."""
@@ -350,7 +371,7 @@ class _Planner:
         """Pair donated leaves with outputs, in order; return whether that took copies."""
         result = self.result
         free = sorted(self.donated)
-        for k, id in enumerate(result.outputs):
+        for k, id in enumerate(result.results):
             out = self.instructions[id]
             for leaf in free:
                 source = result.inputs[leaf]
@@ -379,10 +400,10 @@ class _Planner:
             at = step_of[id]
             is_needed = lifetimes.last[source] > at or not lifetimes.may_overwrite(id, source, at)
             if at < safe_from or is_needed:
-                late.append((k, id))
+                late.append((k, result.results[k]))
         for k, id in late:
             copy = self._push_copy(id)
-            result.outputs[k] = copy
+            result.outputs[k] = result.results[k] = copy
             result.steps.append(Step([copy]))
         return bool(late)
 

@@ -182,15 +182,19 @@ def _sources(program: Program, names: Names) -> Iterator[Line]:
 
 
 def _steps(routine: Routine, names: Names, margin: str) -> Iterator[Line]:
-    """Yield the lines of instructions in order of execution, views before their first use."""
+    """Yield the lines of instructions in order of execution, views before their first use or at the end."""
     instructions = routine.plan.instructions
     shown = bytearray(len(instructions))
     bodies = iter(routine.bodies)
+
+    def views(ids: Sequence[int]) -> Iterator[Line]:
+        for view in _views(instructions, ids, shown):
+            name = f"{margin}{names.value(view)}"
+            yield name, names.made(view), instructions[view].type_text, names.place(view)
+
     for step in routine.plan.steps:
         for id in step.members:
-            for view in _views(instructions, id, shown):
-                name = f"{margin}{names.value(view)}"
-                yield name, names.made(view), instructions[view].type_text, names.place(view)
+            yield from views(instructions[id].operands)
         if step.block:
             yield "", f"in blocks of {step.block}:", "", ""
         indent = margin + "  " if step.block else margin
@@ -203,12 +207,13 @@ def _steps(routine: Routine, names: Names, margin: str) -> Iterator[Line]:
             if instruction.op == "loop":
                 body = next(bodies)
                 yield from _steps(body, names.of_body(id, body), margin + "  ")
+    yield from views(routine.plan.results)
 
 
-def _views(instructions: list[Instruction], id: int, shown: bytearray) -> list[int]:
-    """Return the views that an instruction reads through and that have not been shown yet."""
+def _views(instructions: list[Instruction], ids: Sequence[int], shown: bytearray) -> list[int]:
+    """Return those of some values, and what they are views of, that are views not shown yet."""
     found = []
-    waiting = list(instructions[id].operands)
+    waiting = list(ids)
     while waiting:
         x = waiting.pop()
         if instructions[x].op in VIEWS and not shown[x]:
@@ -219,7 +224,7 @@ def _views(instructions: list[Instruction], id: int, shown: bytearray) -> list[i
 
 
 def _results(program: Program, names: Names) -> Iterator[str]:
-    computed = enumerate(program.plan.outputs)
+    computed = enumerate(program.plan.results)
     for known in program.known:
         if known is not None:
             yield short(known.value)

@@ -113,7 +113,7 @@ class Runner(Routine):
         self._out_slots: list[int] = []
         self.scalar_outputs: list[tuple[int, np.dtype[Any]]] = []
         takers: list[tuple[str, Any]] = []
-        for k, id in enumerate(plan.outputs):
+        for k, id in enumerate(plan.results):
             out = plan.instructions[id]
             if k in plan.donations:
                 takers.append(("leaf", plan.donations[k]))
