@@ -157,7 +157,7 @@ class _Planner:
         return outputs
 
     def _owner(self, id: int) -> int | None:
-        """Return the instruction that may write a result into memory of its own; None if it is to be copied."""
+        """Return the instruction that may write a result where it is returned; None if that takes a copy."""
         owner, instruction = self.layouts[id].root, self.instructions[id]
         computed = self.instructions[owner]
         if computed.op in SOURCES:
