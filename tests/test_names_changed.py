@@ -461,6 +461,74 @@ def test_a_function_that_runs_twice_in_a_call_changes_what_it_uses_once(f):
             np.testing.assert_array_equal(model.x, plain.x)
 
 
+class Counting:
+    """State of numbers and arrays, traced ones among them, and a log."""
+
+    def __init__(self):
+        self.count, self.total, self.log = 0, 0.0, []
+        self.rng = tape.random.default_rng(0)
+
+    def note(self, number):
+        self.count += 1
+        self.total = self.total + number
+        self.log.append(number * 2)
+
+    def flat(self, x):
+        elements = x.ravel("K")
+        if np.sum(x) > 0:
+            self.note(elements[1])
+            return elements * self.total
+        self.log.append(elements[2])
+        return elements
+
+    def reading(self, x):
+        elements = x.ravel("K")
+        if np.sum(x) < 0:
+            self.note(elements[1])
+        return elements * 2
+
+    def drawn(self, x):
+        self.note(x[0, 1])
+        out = x * self.rng.normal(size=3)
+        self.note(out[0, 1])
+        return out
+
+    def state(self):
+        return self.count, float(self.total), list(map(float, self.log))
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
+@pytest.mark.parametrize("signs", ["++++++", "+-+-+-", "----++", "++--++"])
+@pytest.mark.parametrize("orders", ["CCCCCC", "FFFFFF", "CFFCFC", "FCFCFC", "CCFFFF"])
+@pytest.mark.parametrize("name", ["flat", "reading", "drawn"])
+def test_state_is_that_of_plain_python_in_any_layout_and_on_any_path(name, orders, signs):
+    """A call is recorded for C order, too, and again with the states of generators that it draws from."""
+    plain, counting = Counting(), Counting()
+    f, compiled = getattr(plain, name), tape.compile(getattr(counting, name))
+    for k, (order, sign) in enumerate(zip(orders, signs, strict=True)):
+        x = np.asarray(np.arange(6.0).reshape(2, 3) + k, order=order) * (1 if sign == "+" else -1)
+        np.testing.assert_array_equal(compiled(x), f(x))
+        assert counting.state() == plain.state()
+        assert type(counting.total) in (float, np.float64)
+
+
+def test_what_an_interrupt_leaves_is_no_traced_value():
+    total = [0.0]
+    is_interrupted = True
+
+    @tape.compile
+    def f(x):
+        total[0] = total[0] + x
+        if is_interrupted:
+            raise KeyboardInterrupt
+        return x * 2
+
+    with pytest.raises(KeyboardInterrupt):
+        f(1.5)
+    assert total == [1.5]
+    assert type(total[0]) in (float, np.float64)
+
+
 @pytest.mark.parametrize("again", [range, str, float])
 def test_a_log_has_one_entry_of_a_call_that_runs_twice(again):
     log = []

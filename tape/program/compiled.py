@@ -486,7 +486,7 @@ class Compiled:
             recorded = record(
                 self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
             )
-        except IntRead:
+        except (IntRead, Undeclared):  # after which it runs again
             state.restore()
             raise
         except StateChanged as change:
@@ -509,6 +509,9 @@ class Compiled:
                 if not isinstance(error, _REFUSALS):
                     self._plain(args, kwargs)  # which raises its own error, about plain arrays
                 error.add_note(f"while {self._name} was recorded by tape.compile")
+            raise
+        except BaseException:  # an interrupt: what the function has changed by then stays, as in plain Python
+            state.settle()
             raise
         if recorded.observed:
             known.is_plain = True
@@ -533,10 +536,13 @@ class Compiled:
             if overlap_themselves(leaves_given):
                 state.restore()
                 return self._plain(args, kwargs)
-            if layout_of(leaves_given) is not None:  # whose program is for C order
-                if not known.paths:
-                    state.restore()
-                    self._recorded(known, *in_c_order((args, kwargs)))
+            if layout_of(leaves_given) is not None and not known.paths:  # which are for C order
+                state.restore()
+                self._recorded(known, *in_c_order((args, kwargs)))
+                state.restore()
+                return self._plain(args, kwargs)
+            if layout_of(leaves_given) is not None:
+                state.settle()
                 return Results(recorded).restore(leaves)
         state.settle()
         names = Bindings(self._f, known.form.statics())
@@ -622,18 +628,25 @@ class Compiled:
         if overlap_themselves(tree.leaves((args, kwargs))):
             known.layouts = {**(known.layouts or {}), layout: False}
             return self._plain(args, kwargs)
+        state = Bindings(self._f, known.form.statics()).state()
         try:
             recorded = record(self._recordable, args, kwargs, self._name, ints)
-            if recorded.caught is not None or recorded.observed:
-                return self._plain(args, kwargs)
-            program = Program(recorded, known.donated, self._name, known.form)
-        except (NotReady, IntRead, StateChanged, errors.TapeError):
+            is_refused = recorded.caught is not None or recorded.observed or recorded.changes_arguments
+            program = None if is_refused else Program(recorded, known.donated, self._name, known.form)
+        except Undeclared:
+            state.restore()
+            raise
+        except Exception:  # plain Python raises those of the user's
+            program = None
+        if program is None:
+            state.restore()
             return self._plain(args, kwargs)
+        state.settle()
         outcomes = tuple(guard.outcome for guard in recorded.guards)
         path = known.paths[0]
         is_same = outcomes == path.outcomes and are_same(program.ir, path.program.ir)
         if known.layouts is not None:
-            known.layouts[layout] = is_same and len(known.paths) == 1
+            known.layouts[layout] = is_same and len(known.paths) == 1 and state.changed() is None
         return Results(recorded).restore(recorded.values())
 
     def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
