@@ -15,7 +15,9 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tests.tiers import grid
+from tests.oracles import assert_close
+from tests.random_state import differences
+from tests.tiers import grid, rounds
 
 
 def with_a_cache():
@@ -510,6 +512,54 @@ def test_state_is_that_of_plain_python_in_any_layout_and_on_any_path(name, order
         np.testing.assert_array_equal(compiled(x), f(x))
         assert counting.state() == plain.state()
         assert type(counting.total) in (float, np.float64)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
+def test_random_models_are_left_as_plain_calls_leave_them():
+    found = [difference for seed in range(rounds(60)) for difference in differences(seed)]
+    assert not found, found[0]
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
+def test_a_generator_that_only_a_plain_call_draws_from_moves_on_once():
+    """A call that runs as plain Python may draw from generators that no recording has met."""
+
+    def made(wrap):
+        first, second, log = tape.random.default_rng(0), tape.random.default_rng(1), []
+
+        def f(x):
+            log.append(x)
+            out = x * first.normal()
+            return out + (second.normal() if x > 2 else 0.0) + tape.checkpoint(second.normal)() * (x > 3)
+
+        return wrap(f), log, second
+
+    (f, plain_log, plain), (compiled, log, second) = made(lambda f: f), made(tape.compile)
+    for k in range(8):
+        assert_close(compiled(float(k)), f(float(k)), 1e-12)
+        assert log == plain_log
+        assert second.normal() == plain.normal()
+
+
+def test_a_class_of_code_without_a_module_is_the_users():
+    """As `exec` makes them in a namespace without a ``__name__``, whose module is called "builtins"."""
+    space = {"tape": tape}
+    exec(
+        "class Model:\n"
+        "    n = 0\n"
+        "    def loss(self, x):\n"
+        "        self.n += 1\n"
+        "        return x * x\n"
+        "    def step(self, x):\n"
+        "        return tape.grad(self.loss)(x)\n",
+        space,
+    )
+    assert space["Model"].__module__ == "builtins"
+    model = space["Model"]()
+    step = tape.compile(model.step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.NotCompiledWarning)
+        assert [(float(step(2.0)), model.n) for _ in range(6)] == [(4.0, n) for n in range(1, 7)]
 
 
 def test_what_an_interrupt_leaves_is_no_traced_value():

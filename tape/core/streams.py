@@ -17,7 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape.core import dispatch, interpreter
-from tape.core.bit_states import kind_of, state_of
+from tape.core.bit_states import kind_of, set_state, state_of
 from tape.core.node import Handle
 
 
@@ -210,6 +210,29 @@ class Refusal(Scope):
     def miss(self, source: Source) -> None:
         """Raise the error."""
         raise self._error()
+
+
+class Plain(Scope):
+    """Code that runs once, as plain Python: sources of which there is no state are drawn from themselves."""
+
+    def state(self, source: Source) -> Any:
+        """Return the present state of a source."""
+        return super().state(source) if self._has(source) else state_of(source.bits)
+
+    def draw(self, source: Source, what: Draw) -> Any:
+        """Draw from a source; return what was drawn."""
+        return super().draw(source, what) if self._has(source) else what.plain(source.plain)
+
+    def set(self, sources: Sequence[Source], states: Sequence[Any]) -> None:
+        """Set the states of sources."""
+        for source, state in zip(sources, states, strict=True):
+            if self._has(source):
+                super().set([source], [state])
+            else:
+                set_state(source.bits, state)
+
+    def _has(self, source: Source) -> bool:
+        return id(source.bits) in self._states or source.home is self
 
 
 class Aside(Scope):

@@ -636,8 +636,11 @@ class Compiled:
         except Undeclared:
             state.restore()
             raise
-        except Exception:  # plain Python raises those of the user's
+        except (Exception, IntRead, StateChanged):  # plain Python raises those of the user's
             program = None
+        except BaseException:
+            state.settle()
+            raise
         if program is None:
             state.restore()
             return self._plain(args, kwargs)

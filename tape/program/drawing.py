@@ -16,6 +16,7 @@ from typing import Any
 from tape import errors, tree
 from tape.core import streams
 from tape.core.bit_states import kind_of, set_state, state_of
+from tape.core.dispatch import recorder
 from tape.core.node import Handle
 from tape.core.streams import Scope, Source, Undeclared
 from tape.program.calls.generators import (
@@ -139,7 +140,7 @@ class Drawing:
                     (args, kwargs), lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf
                 )
                 args, kwargs = rebuilt.tree
-            with Scope(sources, states) as scope:
+            with (streams.Plain if recorder() is None else Scope)(sources, states) as scope:
                 out = f(*args, **kwargs)
                 if rebuilt is not None:
                     rebuilt.carry_over(out)
@@ -157,7 +158,7 @@ def _without_generators(out: Any, sources: list[Source], scope: Scope) -> tuple[
     for at, leaf in enumerate(leaves):
         if isinstance(leaf, Source):
             check_returned(leaf, scope)
-            scope.state(leaf)  # so that one it knows nothing of is declared
+            Scope.state(scope, leaf)  # so that one it knows nothing of is declared
             numbers[at] = [source.bits for source in sources].index(leaf.bits)
     if not numbers:
         return out, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import io
 import sys
@@ -37,6 +38,8 @@ __all__ = [
 
 EMPTY: Any = object()
 """Stands for what is not there."""
+_MADE_BY_CODE = 1 << 9
+"""The flag of classes that are not part of an interpreter's code: Py_TPFLAGS_HEAPTYPE."""
 
 
 def is_layer(kind: type) -> bool:
@@ -59,9 +62,11 @@ def is_library(kind: type) -> bool:
     """Return whether a class is one of Python, of an installed library or of this package."""
     name = module_of(kind)
     file = getattr(sys.modules.get(name), "__file__", None)
-    if file is None:  # compiled into Python, or made by hand
-        return name.partition(".")[0] in sys.stdlib_module_names
-    return is_library_file(file)
+    if file is not None:
+        return is_library_file(file)
+    if name == "builtins":  # what `exec` makes without a `__name__` says so, too
+        return not kind.__flags__ & _MADE_BY_CODE or vars(builtins).get(kind.__name__) is kind
+    return name.partition(".")[0] in sys.stdlib_module_names  # compiled into Python, or made by hand
 
 
 def known_of(kind: type, table: Mapping[str, Any]) -> Any:
