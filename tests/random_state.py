@@ -58,6 +58,13 @@ STEPS = [
     "y = tape.checkpoint(np.tanh)(y)",
     "y = tape.vmap(lambda z: z * 2)(y)",
     "y = tape.scan(lambda c, v: (c + v, c), 0.0, y)[1]",
+    "y = tape.scan(self.body, 0.0, y)[1]",
+    "y = tape.checkpoint(self.doubled)(y)",
+    "y = tape.vmap(self.doubled)(y)",
+    "y = tape.cond(np.sum(y) > 0, self.doubled, np.cos, y)",
+    "y = tape.grad(lambda z: np.sum(self.doubled(np.sin(z)) ** 2))(y)",
+    "y = tape.jvp(self.doubled, (y,), (np.cos(y),))[1]",
+    "y = np.stack([self.doubled(v) for v in y])",
     "y = tripled(y)",
     "y = y + self.total * 0.01",
     "y = y * self.count",
@@ -90,6 +97,12 @@ class Model:
     def loss(self, y):
         self.count += {counted}
         return np.sum(np.tanh(y)) * self.scale
+    def doubled(self, y):
+        self.count += {counted}
+        return y * 2
+    def body(self, total, v):
+        self.count += {counted}
+        return total + v, total
     def step(self, x, k, rng=None):
 """
 
@@ -129,11 +142,13 @@ def differences(seed, calls=9):
     rng = random.Random(seed)
     source = source_of(rng)
     draw = np.random.default_rng(seed)
-    plain, compiled = made(source, lambda f: f), made(source, tape.compile)
+    options = rng.choice([{}, {}, {"donate": 0}])
+    plain, compiled = made(source, lambda f: f), made(source, lambda f: tape.compile(f, **options))
     has_generator = rng.random() < 0.5
     generators = [tape.random.default_rng(5) if has_generator else None for _ in range(2)]
+    shapes = rng.choice([[(2, 3)], [(2, 3), (3, 2), (1, 6), (6, 1), (6,)]])  # each of its own kind
     for call in range(calls):
-        x = np.asarray(draw.normal(size=(2, 3)), order=rng.choice("CCF"))
+        x = np.asarray(draw.normal(size=rng.choice(shapes)), order=rng.choice("CCF"))
         k = rng.randrange(4) if rng.random() < 0.5 else 1
         found = []
         for (model, bumps, step), generator in zip((plain, compiled), generators, strict=True):

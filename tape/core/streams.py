@@ -212,7 +212,7 @@ class Refusal(Scope):
         raise self._error()
 
 
-class Plain(Scope):
+class Once(Scope):
     """Code that runs once, as plain Python: sources of which there is no state are drawn from themselves."""
 
     def state(self, source: Source) -> Any:

@@ -140,7 +140,7 @@ class Drawing:
                     (args, kwargs), lambda leaf: sources[leaf.number] if type(leaf) is Argument else leaf
                 )
                 args, kwargs = rebuilt.tree
-            with (streams.Plain if recorder() is None else Scope)(sources, states) as scope:
+            with (streams.Once if recorder() is None else Scope)(sources, states) as scope:
                 out = f(*args, **kwargs)
                 if rebuilt is not None:
                     rebuilt.carry_over(out)
