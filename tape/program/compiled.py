@@ -1,63 +1,38 @@
 """`compile`: records a function once for each kind of arguments, and then runs it as a program.
 
 This file finds the program for a call: a specialisation for the kind of arguments, one of
-`tape.program.kinds`, and in it a path for each way in which the function branches.
+`tape.program.kinds`, and in it a path for each way in which the function branches. Where there is none,
+`tape.program.making` makes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, overload
 
 from tape import errors, tree
 from tape.core.node import Handle
-from tape.core.streams import Scope, Source, Undeclared
+from tape.core.streams import Source, Undeclared
 from tape.inspect.words import counted
-from tape.kernels.loading import NotReady, is_ready, wait, waiting, without_waiting
-from tape.program.calls.arrays import Arrays, is_telling, place_of
-from tape.program.calls.binding import Binding
+from tape.kernels.loading import is_ready, wait
 from tape.program.calls.calling import unshared
-from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import dynamic_leaves
-from tape.program.drawing import Drawing, check_returned
-from tape.program.growth import Growth, is_repeatable
-from tape.program.kinds import Kinds
-from tape.program.layouts import Layout, are_same, in_c_order, layout_of, overlap_themselves
+from tape.program.drawing import Drawing
+from tape.program.growth import is_repeatable
+from tape.program.layouts import layout_of
+from tape.program.making import Maker
 from tape.program.program import Program
-from tape.program.python import Plain
-from tape.program.record.collections import contents_of
 from tape.program.record.proxies import Proxy
-from tape.program.record.reading import IntRead
-from tape.program.record.recorder import Outcome
-from tape.program.record.recording import native, record
+from tape.program.record.recording import native
 from tape.program.runtime.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Results, Specialisation
+from tape.program.specialise import Key, Path, Specialisation
 from tape.system.pickling import reduced
-from tape.transforms._record import check_callable, name_of
-from tape.transforms._watched import StateChanged
+from tape.transforms._record import check_callable
 
 if TYPE_CHECKING:
     from tape.program.report.profile import Profile
-
-_MAX_BEGINNINGS = 1024
-"""Number of beginnings of paths that calls are counted for, while they wait for a program."""
-
-_MOST_CHANGES = 3  # calls in which a function may change what it uses, as one that fills a cache does
-_MOST_INT_PATHS = 16
-"""Number of paths from which on ints that paths depend on are static."""
-
-# Raised because values are traced: the plain function would not raise them.
-_REFUSALS = (
-    errors.UnsupportedError,
-    errors.ConversionError,
-    errors.InPlaceError,
-    errors.MissingAttributeError,
-    errors.TraceMismatchError,
-    errors.TraceDroppedError,
-)
 
 
 @overload
@@ -178,7 +153,7 @@ def compile(
     return compiled if f is None else compiled(f)
 
 
-class Compiled:
+class Compiled(Maker):
     """A compiled function; see `compile`.
 
     Parameters
@@ -204,16 +179,8 @@ class Compiled:
 
     def __init__(self, f: Callable[..., Any], donate: frozenset[int], max_paths: int) -> None:
         update_wrapper(self, f)
-        self._f = f
-        self._plain = Plain(f)
-        self._name = name_of(f)
+        super().__init__(f, donate, max_paths)
         self._donate = donate
-        self._max_paths = max_paths
-        self._growth = Growth(self._name)
-        self._kinds = Kinds(self._name, donate, max_paths, self._growth)
-        self._latest: Specialisation | None = None
-        self._has_run = False  # as plain Python, while there was no machine code
-        self._writes = False  # to arrays that it closes over
         self._drawing: Drawing | None = None  # if it draws random numbers: all calls go there
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -321,13 +288,6 @@ class Compiled:
             self._kinds.clear()
             return self._drawing
 
-    def _recordable(self, *args: Any, **kwargs: Any) -> Any:
-        with Scope() as scope, waiting():
-            out = self._f(*args, **kwargs)
-        for leaf in tree.leaves(out):
-            check_returned(leaf, scope)
-        return out
-
     # ---- from arguments to a program -------------------------------------------------------------
 
     def _of_program(
@@ -424,252 +384,6 @@ class Compiled:
         except Rerun:
             return recorded
         return recorded if isinstance(out, Flip) else path.restore(out)
-
-    def _made(
-        self,
-        known: Specialisation,
-        begin: tuple[Outcome, ...],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        is_due: bool = False,
-    ) -> Any:
-        """Return the result of a call for which there is no path, which begins with these outcomes."""
-        ints = known.form.ints
-        if ints and known.reads_ints and len(known.paths) >= min(_MOST_INT_PATHS, self._max_paths):
-            self._keep_static(known, ints)
-            return self._found(None, args, kwargs)
-        if len(known.paths) >= self._max_paths:
-            self._growth.warn_of_paths(known, self._max_paths)
-            return self._plain(args, kwargs)
-        if (
-            self._writes
-            or known.is_plain
-            or (known.awaits is not None and not is_due and not is_ready(known.awaits))
-        ):
-            return self._plain(args, kwargs)
-        calls = known.waiting.get(begin)
-        if calls is None:
-            if len(known.waiting) >= _MAX_BEGINNINGS:
-                known.waiting.clear()
-            calls = known.waiting[begin] = 0
-            self._growth.want(self._kinds.all())
-        if not (is_due or known.paths or self._growth.is_due(calls)):
-            known.waiting[begin] = calls + 1
-            return self._plain(args, kwargs)
-        try:
-            with nullcontext() if is_due else without_waiting():
-                return self._recorded(known, args, kwargs)
-        except IntRead as read:
-            self._keep_static(known, read.leaves)
-            return self._found(None, args, kwargs, is_due)
-        except Exception as error:
-            if ints or not (calls or self._has_run) or not isinstance(error, _REFUSALS):
-                known.waiting.pop(begin, None)
-                self._growth.drop(wanted=1)
-                raise
-            known.is_plain = True  # it has run so far, and goes on to do so
-            self._growth.warn_of_refusal(error)
-            return self._plain(args, kwargs)
-
-    def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record the call as a path of its own, and return the result."""
-        ints = known.form.ints
-        before = Bindings(self._f, known.form.statics())
-        if before.iterators:
-            self._writes_to(before.iterators[0])
-            return self._plain(args, kwargs)
-        state = before.state()
-        if ints and before.tells_types:
-            raise IntRead(ints)
-        arrays = Arrays(before.arrays)
-        try:
-            recorded = record(
-                self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
-            )
-        except (IntRead, Undeclared):  # after which it runs again
-            state.restore()
-            raise
-        except StateChanged as change:
-            known.is_plain = True
-            state.restore()
-            self._growth.warn_of_changes(change.binding)
-            return self._plain(args, kwargs)
-        except Exception as error:
-            is_ours = isinstance(error, errors.TapeError)
-            has_collections = bool(contents_of((*args, *kwargs.values())))
-            if ints or is_ours or has_collections:  # it runs again
-                state.restore()
-            else:
-                state.settle()
-            if ints:
-                return self._with_static_ints(known, args, kwargs)
-            if not is_ours and has_collections:  # what it has put into these by then is there for the caller
-                return self._plain(args, kwargs)
-            if is_ours:
-                if not isinstance(error, _REFUSALS):
-                    self._plain(args, kwargs)  # which raises its own error, about plain arrays
-                error.add_note(f"while {self._name} was recorded by tape.compile")
-            raise
-        except BaseException:  # an interrupt: what the function has changed by then stays, as in plain Python
-            state.settle()
-            raise
-        if recorded.observed:
-            known.is_plain = True
-            self._growth.warn_of_observed(recorded.observed)
-            state.restore()
-            return self._plain(args, kwargs)
-        if recorded.changes_arguments:
-            known.is_plain = self._plain.changes_arguments = True
-            self._growth.warn_of_arguments()
-            state.restore()
-            return self._plain(args, kwargs)
-        if recorded.caught is not None:
-            state.restore()
-            if ints:
-                return self._with_static_ints(known, args, kwargs)
-            self._growth.warn_of_caught(recorded.caught)
-            return self._plain(args, kwargs)
-        leaves = recorded.values()
-        if recorded.reads_layout:
-            known.layouts = known.layouts or {}
-            leaves_given = tree.leaves((args, kwargs))
-            if overlap_themselves(leaves_given):
-                state.restore()
-                return self._plain(args, kwargs)
-            if layout_of(leaves_given) is not None and not known.paths:  # which are for C order
-                state.restore()
-                self._recorded(known, *in_c_order((args, kwargs)))
-                state.restore()
-                return self._plain(args, kwargs)
-            if layout_of(leaves_given) is not None:
-                state.settle()
-                return Results(recorded).restore(leaves)
-        state.settle()
-        names = Bindings(self._f, known.form.statics())
-        if (changed := state.changed()) is not None:  # by the function, as a program would not
-            known.changes += 1
-            if known.changes > _MOST_CHANGES:
-                known.is_plain = True
-                self._growth.warn_of_changes(changed)
-            return Results(recorded).restore(leaves)
-        if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
-            return Results(recorded).restore(leaves)
-        if (changed := before.written() or arrays.changed()) is not None:
-            self._writes_to(changed)
-            return Results(recorded).restore(leaves)
-        try:
-            program = Program(recorded, known.donated, self._name, known.form)
-        except NotReady as missing:
-            known.awaits = str(missing)
-            return Results(recorded).restore(leaves)
-        results = recorded.plain_results([array.value for array in before.arrays])
-        unread = {id(b.value) for b in before.valued() if not recorded.has_read(b.value)}
-        path = Path(recorded, program)
-        with self._kinds.lock:
-            if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
-                self._growth.kinds += not known.paths
-                self._note_contents(known, path, names, unread, results, arrays.contents)
-                known.use(path, names)
-                known.layouts = None if known.layouts is None else {}
-            known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
-            self._latest = known
-            self._kinds.drop_covered(known)
-        return path.restore(leaves)
-
-    def _note_contents(
-        self,
-        known: Specialisation,
-        path: Path,
-        names: Bindings,
-        unread: set[int],
-        results: Sequence[Any],
-        held: dict[int, Binding],
-    ) -> None:
-        """Note the arrays whose content a new path may depend on: by results of NumPy, or of Python.
-
-        Those that conditions depend on, whatever the evidence: a path may be the same for long.
-        """
-        decisive, conditions = names.decisive() | unread, names.decisive(conditions=True)
-        if known.replaces is not None:
-            before, changed = known.replaces
-            place = place_of(changed)
-            numbers = {number for number, content in held.items() if place_of(content) == place}
-            is_same = any(path.is_same_as(other) for other in before.paths)
-            is_certain = not numbers & decisive and all(map(is_telling, results))
-            if not numbers & conditions:
-                self._kinds.note_content(changed, is_same, is_certain)
-            known.replaces = None
-        for number, content in held.items():
-            is_evident = number not in conditions and self._kinds.is_independent_of(content)
-            if (results or number in decisive) and not is_evident:
-                known.contents.setdefault(place_of(content), content)
-        names.extend(known.contents.values())
-
-    def _writes_to(self, changed: Binding) -> None:
-        """Run as plain Python from now on: the function writes to an array that it uses, or uses an iterator.
-
-        Its programs so far, of calls that left the array as it was, rely on what it holds.
-        """
-        self._growth.warn_of_changes(changed)
-        with self._kinds.lock:
-            self._writes = True
-            self._latest = None
-            self._kinds.clear()
-
-    def _in_layout(
-        self, known: Specialisation, layout: Layout, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Return the result for arguments that lie in memory like this for the first time.
-
-        The call is recorded, and the recording compared with that of the path for C order. With several paths
-        such calls run as plain Python.
-        """
-        ints = known.form.ints
-        if overlap_themselves(tree.leaves((args, kwargs))):
-            known.layouts = {**(known.layouts or {}), layout: False}
-            return self._plain(args, kwargs)
-        state = Bindings(self._f, known.form.statics()).state()
-        try:
-            recorded = record(self._recordable, args, kwargs, self._name, ints)
-            is_refused = recorded.caught is not None or recorded.observed or recorded.changes_arguments
-            program = None if is_refused else Program(recorded, known.donated, self._name, known.form)
-        except Undeclared:
-            state.restore()
-            raise
-        except (Exception, IntRead, StateChanged):  # plain Python raises those of the user's
-            program = None
-        except BaseException:
-            state.settle()
-            raise
-        if program is None:
-            state.restore()
-            return self._plain(args, kwargs)
-        state.settle()
-        outcomes = tuple(guard.outcome for guard in recorded.guards)
-        path = known.paths[0]
-        is_same = outcomes == path.outcomes and are_same(program.ir, path.program.ir)
-        if known.layouts is not None:
-            known.layouts[layout] = is_same and len(known.paths) == 1 and state.changed() is None
-        return Results(recorded).restore(recorded.values())
-
-    def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
-        """Make ints static that were data in this specialisation, which is not used any more."""
-        with self._kinds.lock:
-            if self._latest is known:
-                self._latest = None
-        self._kinds.keep_static(known, ints)
-
-    def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result of a call whose ints, being data, may be the reason of an error."""
-        ints = known.form.ints
-        self._kinds.integers.keep_static(known.form, ints)
-        try:
-            out = self._found(None, args, kwargs, is_due=True)
-        except Exception:  # they are not
-            self._kinds.integers.make_data(known.form, ints)
-            raise
-        self._keep_static(known, ints)
-        return out
 
 
 class _OfStates(Compiled):
