@@ -76,6 +76,12 @@ STEPS = [
     "y = y + bumps['count']",
     "with np.errstate(divide='raise'): y = y / 2",
 ]
+ERRORS = [
+    "if self.count == 3: raise ValueError(self.count)",
+    "if np.sum(y) > 1: raise KeyError(k)",
+    "y = y + {0: 1.0, 1: 2.0}[k]",
+    "y = y + y[:k]",
+]
 FLAT = ["y = x.ravel('K')", "y = x.reshape(-1)", "y = x.ravel()", "y = x.T.reshape(-1)", "y = x.flatten('A')"]
 CONDITIONS = ["np.sum(y) > 0", "self.count % 2 == 0", "k > 1", "y[0] < 1"]
 RESULTS = ["y", "y * 2, np.sum(y)", "{'y': y, 'count': self.count}", "np.sum(y)", "y, self.total"]
@@ -111,6 +117,8 @@ def source_of(rng):
     """The class of a model, whose step takes an array of two axes, an int and a generator."""
     lines = [rng.choice(CHANGES) for _ in range(rng.randrange(1, 5))]
     lines += [rng.choice(STEPS) for _ in range(rng.randrange(1, 6))]
+    if rng.random() < 0.2 and not any("rng" in line for line in lines):  # which an exception leaves as it was
+        lines.append(rng.choice(ERRORS))
     rng.shuffle(lines)
     body = [rng.choice(FLAT)]
     for line in lines:
