@@ -158,7 +158,8 @@ def _without_generators(out: Any, sources: list[Source], scope: Scope) -> tuple[
     for at, leaf in enumerate(leaves):
         if isinstance(leaf, Source):
             check_returned(leaf, scope)
-            Scope.state(scope, leaf)  # so that one it knows nothing of is declared
+            if all(source.bits is not leaf.bits for source in sources):
+                scope.miss(leaf)  # so that it is declared
             numbers[at] = [source.bits for source in sources].index(leaf.bits)
     if not numbers:
         return out, None

@@ -81,17 +81,7 @@ def _kept_or_put_back(state: State) -> Iterator[None]:
 
 
 class Maker:
-    """The part of a compiled function that makes its programs.
-
-    Parameters
-    ----------
-    f : callable
-        The function.
-    donate : frozenset of int
-        Positions of arguments whose arrays may be overwritten.
-    max_paths : int
-        Number of paths that are kept for one kind of arguments.
-    """
+    """The part of a compiled function that makes its programs; parameters as of `Compiled`."""
 
     def __init__(self, f: Callable[..., Any], donate: frozenset[int], max_paths: int) -> None:
         self._f = f
