@@ -405,3 +405,15 @@ def test_numbers_of_any_size_are_results(dtype):
         found = compiled(values)
         assert found == (np.sum(values), values[0] * 2, values.real.max())
         assert [part.dtype for part in found] == [dtype, dtype, x.real.dtype]
+
+
+def test_scalars_are_of_the_usual_class_whichever_equal_dtype_came_first():
+    """A long long is equal to an int64, and of another class; what is remembered by dtype is for both."""
+    for f in (np.prod, np.max, lambda x: x[0] + x[1], lambda x: (x * 2)[0]):
+        compiled = tape.compile(f)
+        for kind in (np.longlong, np.ulonglong, np.int64, np.uint64):
+            x = np.arange(1, 4).astype(kind)
+            found = [compiled(x), compiled(x)]
+            assert found == [f(x), f(x)]
+        x = np.arange(1, 4)
+        assert [type(compiled(x)), type(compiled(x))] == [np.int64, np.int64]

@@ -135,6 +135,7 @@ ZERO, NAN = np.zeros(2), np.array([np.nan, 1.0])
         (ZERO, ZERO.astype("f4"), "structure"),
         (np.float64(1), 1.0, "type"),
         (np.True_, True, "type"),
+        (np.longlong(1), np.int64(1), "" if np.longlong is np.int64 else "class"),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "structure"),
         ([1.0, (2.0,)], [1.0, (2.0, 3.0)], "structure"),
         ([1.0, (2.0,)], [1.0, (3.0,)], "value"),

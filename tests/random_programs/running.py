@@ -205,9 +205,11 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
                 return Verdict(kind, detail, number)
             if isinstance(raised, np.linalg.LinAlgError) and "NaN" in ignored:
                 return Verdict("ill-conditioned", detail, number)  # a factorization of that NaN
+            decides = program.has_second_loop_derivatives and _overflows(one)  # a NaN: zero times infinity
+            if isinstance(raised, errors.ShapeError) and decides:
+                return Verdict("ill-conditioned", detail, number)  # shapes of elements chosen by that NaN
             if not kind:
                 kind, detail = _damage(program, one, call, subject, found)
-            decides = program.has_second_loop_derivatives and _overflows(one)  # a NaN: zero times infinity
             if kind in ("value", "structure") and decides:
                 return Verdict("ill-conditioned", detail, number)
             if kind in ("value", "structure", "NaN", "type") and is_ill_conditioned(
@@ -293,7 +295,9 @@ def _differences(found: Any, expected: Any, where: str) -> Iterator[tuple[str, s
         return [(kind, told())] if kind else []
 
     if _class_of(found) != _class_of(expected):
-        yield "type", f"{told()}, a {type(expected).__name__}"
+        are_numbers = isinstance(found, np.generic) and isinstance(expected, np.generic)
+        is_alike = are_numbers and found.dtype == expected.dtype
+        yield "class" if is_alike else "type", f"{told()}, {type(found)}, {type(expected)}"
     elif isinstance(expected, dict):
         if [(type(key), key) for key in found] != [(type(key), key) for key in expected]:
             yield "structure", told()
