@@ -10,6 +10,7 @@ import pytest
 
 import tape
 from tape import errors, tree
+from tape.program.runtime import plain
 from tests.compiled import RNG, alike, check, vectors
 
 
@@ -417,3 +418,6 @@ def test_scalars_are_of_the_usual_class_whichever_equal_dtype_came_first():
             assert found == [f(x), f(x)]
         x = np.arange(1, 4)
         assert [type(compiled(x)), type(compiled(x))] == [np.int64, np.int64]
+        for program in compiled.programs.values():
+            (out,) = plain.run(program.ir, [x.astype(program.ir.instructions[0].dtype)])
+            assert type(out[()]) in (np.int64, np.uint64)

@@ -28,7 +28,6 @@ _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
     r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
-    r"|intersect1d|union1d|setdiff1d|setxor1d"
 )
 _OVERWRITTEN = re.compile(r"\.fill\(|\[(\.\.\.|:)\] = |out=")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
@@ -120,8 +119,8 @@ class Program:
     def has_determined_zeros(self) -> bool:
         """Whether the signs of zeros are laid down.
 
-        They are not of BLAS, of the larger zero, of what is sorted (also in sets), of adjoints of elements
-        read one by one, also in loops.
+        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one
+        by one, also in loops.
         """
         return not _UNDETERMINED.search(self.source)
 

@@ -205,11 +205,9 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
                 return Verdict(kind, detail, number)
             if isinstance(raised, np.linalg.LinAlgError) and "NaN" in ignored:
                 return Verdict("ill-conditioned", detail, number)  # a factorization of that NaN
-            decides = program.has_second_loop_derivatives and _overflows(one)  # a NaN: zero times infinity
-            if isinstance(raised, errors.ShapeError) and decides:
-                return Verdict("ill-conditioned", detail, number)  # shapes of elements chosen by that NaN
             if not kind:
                 kind, detail = _damage(program, one, call, subject, found)
+            decides = program.has_second_loop_derivatives and _overflows(one)  # a NaN: zero times infinity
             if kind in ("value", "structure") and decides:
                 return Verdict("ill-conditioned", detail, number)
             if kind in ("value", "structure", "NaN", "type") and is_ill_conditioned(

@@ -33,6 +33,9 @@ _COMMUTATIVE_OPS = (
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _INT64 = np.dtype(np.int64)
+_USUAL = {np.dtype(kind): np.dtype(kind) for kind in (np.int64, np.uint64, np.int32, np.uint32)}
+"""Of equal dtypes, as those of C's long and long long may be, the one whose scalars have NumPy's usual class.
+Programs and what is remembered by dtype are for both."""
 _COPY = Op(np.array, name="copy")
 NATIVE_DTYPES = frozenset({*CAST_CODES, *conversions.PARTS})
 """Dtypes that the machine computes with: by NumPy's loops."""
@@ -122,6 +125,7 @@ class Builder:
     ) -> Value:
         """Append an instruction in any case, of the type that its rule infers."""
         shape, dtype = INSTRUCTIONS[op].rule(operands, attrs, shape, dtype)
+        dtype = _USUAL.get(dtype, dtype)
         if dtype not in ALL_NATIVE:
             self.is_native = False
         values = self._values

@@ -41,9 +41,6 @@ _WORTH_RELEASING = 10_000
 """Nanoseconds from which on a program releases Python's lock: for shorter ones that costs too much."""
 _EACH = 20
 """Nanoseconds of overhead of an instruction."""
-_USUAL = {np.dtype(kind): np.dtype(kind) for kind in (np.int64, np.uint64, np.int32, np.uint32)}
-"""Of equal dtypes, as those of C's long and long long may be, the one whose scalars have NumPy's usual class.
-What is remembered by dtype does not tell them apart."""
 
 
 class Flip:
@@ -118,15 +115,14 @@ class Runner(Routine):
         takers: list[tuple[str, Any]] = []
         for k, id in enumerate(plan.results):
             out = plan.instructions[id]
-            dtype = _USUAL.get(out.dtype, out.dtype)
             if k in plan.donations:
                 takers.append(("leaf", plan.donations[k]))
             elif not out.shape:
                 takers.append(("scalar", len(self.scalar_outputs)))
-                self.scalar_outputs.append((plan.output_slots[k], dtype))
+                self.scalar_outputs.append((plan.output_slots[k], out.dtype))
             else:
                 takers.append(("array", len(self.makers)))
-                self.makers.append((out.shape, dtype))
+                self.makers.append((out.shape, out.dtype))
                 self._out_slots.append(plan.output_slots[k])
         computed = iter(takers)
         self._results = [next(computed) if out is None else ("constant", out.value) for out in self.known]
