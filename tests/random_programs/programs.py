@@ -27,7 +27,7 @@ USUAL = frozenset(FEATURES) - {"limits"}
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
-    r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
+    r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|intersect1d|median|scan|fori|map"
 )
 _OVERWRITTEN = re.compile(r"\.fill\(|\[(\.\.\.|:)\] = |out=")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
@@ -119,8 +119,9 @@ class Program:
     def has_determined_zeros(self) -> bool:
         """Whether the signs of zeros are laid down.
 
-        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one
-        by one, also in loops.
+        They are not of BLAS, of the larger zero, of what is sorted (sets, too: which of two zeros NumPy's
+        vector instructions find first differs between processors), of adjoints of elements read one by
+        one, also in loops.
         """
         return not _UNDETERMINED.search(self.source)
 
