@@ -198,16 +198,31 @@ copysign = elementwise(
 
 
 def _lower_isclose(build: Any, a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    a, b = (build.value(x) for x in (a, b))
-    a, b = (x if x.dtype.kind in "fc" else build.cast(x, np.float64) for x in (a, b))
+    a, b = (_as_float(build, x) for x in (a, b))
     relative = build.elementwise("multiply", rtol, build.elementwise("absolute", b))
-    within = build.elementwise("absolute", a - b) <= build.elementwise("add", atol, relative)
+    tolerance = build.elementwise("add", atol, relative)
+    if _is_python(b) and _is_python(rtol) and _is_python(atol):
+        tolerance = tolerance.weakened()
+    within = build.elementwise("absolute", a - b) <= tolerance
     is_finite = build.elementwise("logical_and", within, build.elementwise("isfinite", b))
     close = build.elementwise("logical_or", is_finite, build.elementwise("equal", a, b))
     if not equal_nan:
         return close
     both = build.elementwise("logical_and", *(build.elementwise("isnan", x) for x in (a, b)))
     return build.elementwise("logical_or", close, both)
+
+
+def _as_float(build: Any, x: Any) -> Any:
+    """Return a value as a float or complex number; a number of Python's stays one."""
+    value = x if hasattr(x, "is_weak") else build.value(x)
+    if value.dtype.kind not in "fc":
+        value = build.cast(value, np.float64)
+    return value.weakened() if _is_python(x) else value
+
+
+def _is_python(x: Any) -> bool:
+    """Return whether an operand of a rule is a Python number, which does not widen others."""
+    return x.is_weak if hasattr(x, "is_weak") else type(x) in (bool, int, float, complex)
 
 
 _isclose = Op(

@@ -28,6 +28,7 @@ from tape.ops.reduction.primitives import (
     sum_along,
 )
 from tape.ops.structure.shape import astype, repeated
+from tape.ops.structure.writing import lower_stored
 
 
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -170,13 +171,21 @@ def _slopes_of_product(
     return initial * partials_of_product(factors, axis), prod_along(factors, axis=axis, keepdims=True)
 
 
+def _first(b: Any, initial: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the number that a reduction starts from: Python's floats must fit into an array of integers."""
+    is_number = type(initial) is float or getattr(initial, "is_weak", False)
+    if is_number and dtype.kind in "iu" and b.value(initial).dtype.kind == "f":
+        return lower_stored(b, initial, dtype=dtype)
+    return b.value(initial, dtype)
+
+
 def _lower_folded(kind: str, ufunc: str, neutral: int) -> Callable[..., Any]:
     def lower(
         b: Any, x: Any, counts: Any, initial: Any, axis: Reduced | None, keepdims: bool, dtype: Any
     ) -> Any:
         x = b.cast(x, dtype or (x.dtype if x.dtype.kind in "fc" else np.int64))
         folded = b.fold(kind, b.where(counts, x, b.literal(neutral, x.dtype)), axis, keepdims)
-        return b.elementwise(ufunc, folded, b.value(initial, x.dtype))
+        return b.elementwise(ufunc, folded, _first(b, initial, x.dtype))
 
     return lower
 
@@ -238,7 +247,7 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
     def lower(b: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
         if x.dtype.kind == "c":
             b.refuse("complex numbers are compared by their real parts first")
-        first = b.value(initial[0] if initial else np.nan, x.dtype)
+        first = _first(b, initial[0], x.dtype) if initial else b.value(np.nan, x.dtype)
         if initial and not skips_nan:
             return b.elementwise(ufunc, b.fold(fold, b.where(counts, x, first), axis, keepdims), first)
         found = b.fold(fold, b.where(counts, x, b.literal(worst, x.dtype)), axis, keepdims)

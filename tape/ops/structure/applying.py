@@ -21,6 +21,7 @@ from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.positions import checked_axis, flatnonzero
 from tape.ops.structure.shape import astype, expand_dims, reshape, transpose
 from tape.ops.structure.taking import put_along_axis
+from tape.ops.structure.writing import fitting
 
 __all__ = ["apply_along_axis", "apply_over_axes", "piecewise"]
 
@@ -123,7 +124,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             if not elements.size:
                 continue
             piece = piece(elements, *args, **kw)
-        piece = as_operand(piece)
+        piece = fitting(as_operand(piece), dtype)
         if np.result_type(piece) != dtype:
             piece = astype(piece, dtype)
         y = put_along_axis(y, where_it_holds, piece, 0)

@@ -200,7 +200,8 @@ def _stored(v: Any, *, dtype: np.dtype[Any]) -> Any:
     return out[()]
 
 
-def _lower_stored(b: Any, v: Any, *, dtype: np.dtype[Any]) -> Any:
+def lower_stored(b: Any, v: Any, *, dtype: np.dtype[Any]) -> Any:
+    """Lower `stored_in`: convert a number, and stop where it does not fit."""
     v, limits = b.value(v), np.iinfo(dtype)
     wide = b.cast(v, np.float64)
     fits = b.elementwise(
@@ -215,7 +216,7 @@ _store = Op(
     _stored,
     name="store",
     batch=elementwise,
-    lower=_lower_stored,
+    lower=lower_stored,
     doc="A number as an element of an array of integers: NumPy refuses NaN and what does not fit.",
 )
 
