@@ -323,7 +323,6 @@ OPTIONS = [
     ("companion", lambda a, b: linalg.companion(a)),
     ("companion", lambda a, b: linalg.companion(a[0, :1])),
     ("fiedler_companion", lambda a, b: linalg.fiedler_companion(0 * a[0])),
-    ("pinv", lambda a, b: tape.grad(lambda rtol: np.sum(linalg.pinv(a, rtol=rtol)))(0.1)),
     ("pinvh", lambda a, b: tape.grad(lambda atol: np.sum(linalg.pinvh(a, atol)))(0.1)),
 ]
 
