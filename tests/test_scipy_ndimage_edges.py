@@ -91,7 +91,7 @@ def test_affine_transforms(name, output_shape):
         (lambda x: ndimage.affine_transform(x, np.ones(3)), r"affine_transform: a matrix of shape \[3\]"),
         (lambda x: ndimage.affine_transform(x, np.eye(2), output_shape=(3,)), "to a result of 1. It must be"),
         (lambda x: ndimage.affine_transform(x, np.ones((3, 3))), "affine_transform: the last row"),
-        (lambda x: ndimage.affine_transform(x, np.eye(2), [1.0, 2.0, 3.0]), "affine_transform: .* for 2 axes"),
+        (lambda x: ndimage.affine_transform(x, np.eye(2), np.ones(3)), "affine_transform: .* for 2 axes"),
         (lambda x: ndimage.shift(x, [1.0, 2.0, 3.0]), "shift: .*for 2 axes"),
         (lambda x: ndimage.zoom(x, [1.0, 2.0, 3.0]), "zoom: .*for 2 axes"),
         (lambda x: ndimage.shift(x, 1.0, order=6), "shift: the order is 6"),
