@@ -38,7 +38,7 @@ def assert_same_outcome(call, name):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
 
-SIZES = [1, 2, 3, 4, 5, 8, 9]
+SIZES = [1, 2, 4, 9]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -129,6 +129,7 @@ def test_filters_of_signals_of_any_length(n, b, a):
         for padtype in ("odd", "even", "constant", None):
             if n and len(a) > 1:  # others SciPy does not take
                 assert_same_outcome(lambda s: s.filtfilt(b, a, x, padtype=padtype, padlen=padlen), "filtfilt")  # noqa: B023
+            if n and len(a) == 4:  # once
                 assert_same_outcome(lambda s: s.sosfiltfilt(SOS, x, -1, padtype, padlen), "sosfiltfilt")  # noqa: B023
 
 
@@ -172,7 +173,7 @@ def test_smoothing_of_signals_of_any_length(n):
         assert_same_outcome(lambda s: s.hilbert(x, length), "hilbert")  # noqa: B023
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 8, 9, 16])
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 9])
 @pytest.mark.parametrize("is_complex", [False, True])
 def test_spectra_of_signals_of_any_length(n, is_complex):
     x = RNG.normal(size=(2, n)) + (1j * RNG.normal(size=(2, n)) if is_complex else 0.0)
