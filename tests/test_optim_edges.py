@@ -29,6 +29,10 @@ ENDS = {
         {"tolerance_grad": 0.5, "tolerance_change": 0, "max_iter": 4},
         [(5, 1), (4, 0.75), (3, 0.625), (2, 0.3), (1, 0.2)],
     ),
+    "a gradient of the other sign": (
+        {"tolerance_grad": 0.5, "tolerance_change": 0, "max_iter": 4},
+        [(5, 1), (4, -0.75), (3, 0.625), (2, -0.5), (1, 0.2)],
+    ),
     "a change at its tolerance": (
         {"tolerance_grad": 0, "tolerance_change": 0.25, "lr": 0.25},
         [(5, 1), (4, 0.75), (3, 0.7), (2, 0.6)],
