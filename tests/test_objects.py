@@ -156,17 +156,20 @@ def test_the_folder_of_a_package(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("def f(): pass\n")
     (package / "part.py").write_text("def g(): pass\n")
     (tmp_path / "module_of_functions.py").write_text("def h(): pass\n")
+    (tmp_path / "space_of_functions").mkdir()
+    (tmp_path / "space_of_functions" / "part.py").write_text("def g(): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     bundle = __import__("bundle_of_functions.part")
     module = __import__("module_of_functions")
+    space = __import__("space_of_functions.part")  # without a file of its own
     assert objects.package_folder(bundle.f) == objects.package_folder(bundle.part.g) == f"{package}{os.sep}"
-    assert objects.package_folder(module.h) == ""
+    assert objects.package_folder(module.h) == objects.package_folder(space.part.g) == ""
     assert objects.package_folder(np.linalg.norm) == objects.package_folder(tape.grad) == ""
     for name in (None, "", "there.is.none"):
         monkeypatch.setattr(bundle.f, "__module__", name)
         assert objects.package_folder(bundle.f) == ""
     assert objects.package_folder(functools.partial(abs)) == objects.package_folder(3) == ""
-    for name in ("bundle_of_functions", "bundle_of_functions.part", "module_of_functions"):
+    for name in [name for name in sys.modules if name.partition(".")[0].endswith("_of_functions")]:
         monkeypatch.delitem(sys.modules, name)
 
 
@@ -192,6 +195,7 @@ def test_attributes_of_objects_themselves():
         (Slots(), ["absent", "of_class", "other", "own"]), (1, ["absent", "of_class", "other", "own"]),
         (OneSlot, ["absent", "of_class", "other", "own", "second"]),
         (type("Deeper", (Plain,), {"other": 1})(), ["absent"]),
+        (type("Deeper", (Plain,), {"other": 1}), ["absent", "own"]),
     ],
 )  # fmt: skip
 def test_absent_attributes_are_those_that_no_class_holds(value, expected):
@@ -384,6 +388,9 @@ def test_of_large_arrays_some_elements_are_compared(dtype, size, count):
     part = sampled(array)
     assert part is array if count == size else np.shares_memory(part, array)
     assert count <= part.size <= count + 3
+    for content in Arrays([Binding("global", {}, "k", array)]).contents.values():
+        assert content.owner.size == part.size
+        assert len(content.value) == part.nbytes
 
 
 LARGE = 2**17
