@@ -119,7 +119,7 @@ def test_powers_with_moving_exponents():
 
 
 def test_powers_of_negative_numbers_with_complex_exponents():
-    a, b = [np.float64(-1.5), 0.2, None], [np.complex128(2 + 0.5j), None, 0.3]
+    a, b = [np.float64(-1.5), None, None], [np.complex128(2 + 0.5j), -0.2, 0.3]
     found = rules.power(None, (a[0] + 0j) ** b[0], [a, b], {})
     expected = coefficients(lambda x, y: x**y, a, b)
     np.testing.assert_allclose(found[1:], expected[1:3], rtol=1e-8)
