@@ -285,6 +285,7 @@ CHANGES = [
     (threading.Lock, lambda one: one.acquire(), "acquire"),
     (lambda: threading.Semaphore(2), lambda one: one.acquire(), "_value"),
     (lambda: multiprocessing.Semaphore(2), lambda one: one.acquire(), "acquire"),
+    (lambda: ValueError(1), lambda one: setattr(one, "args", (2,)), ""),
     (Base, lambda one: setattr(one, "a", 1), ""),
     (Base, lambda one: setattr(one, "of_slot", 1), ""),
     (lambda: attributes_of(Base, a=0.0), lambda one: setattr(one, "a", -0.0), ""),
@@ -304,6 +305,7 @@ CHANGES = [
     (lambda: attributes_of(Base, a=Decimal(1)), lambda one: setattr(one, "a", Decimal("1.0")), ""),
 ]
 UNSEEN = [
+    (lambda: ValueError(1), lambda one: setattr(one, "__cause__", KeyError()), ""),
     (threading.Lock, lambda one: one.acquire(), ""),
     (lambda: threading.Semaphore(2), lambda one: one.acquire(), "locks"),
     (lambda: multiprocessing.Semaphore(2), lambda one: one.acquire(), ""),
