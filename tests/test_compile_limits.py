@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape import errors
 
 X = np.ones(2)
 
@@ -83,3 +84,43 @@ def test_results_may_be_deep(kind, depth):
         np.testing.assert_array_equal(found[0], n * X)
         assert found[1] == 2 * n
     assert len(compiled.programs) == 1
+
+
+def test_keys_of_programs_say_what_they_are_for():
+    def f(x, n, flag, more, *, k=2.0):
+        if x[0] > 0 and int(np.sum(x)) > 1:
+            x = x * 2
+        return x * n + k + more["a"] if flag else x
+
+    compiled = tape.compile(f)
+    wide = np.ones((1, 2), "f4")
+    compiled(X, 3, True, {"a": 1.5, "b": ["t", None]})
+    for n in (4, 5):
+        compiled(X, n, True, {"a": np.float32(1.5), "b": ["t", None]}, k=wide)
+    compiled(-X, 5, False, {"a": 1j, "b": ["t", None]})
+    assert [*map(repr, compiled.programs)] == [
+        "f(float64[2], 3, True, {'a': float, 'b': ['t', None]}) reading True, 2",
+        "f(float64[2], int, True, {'a': float32, 'b': ['t', None]}, k=float32[1, 2]) reading True, 2",
+        "f(float64[2], int, False, {'a': complex, 'b': ['t', None]}) reading False",
+    ]
+    key = next(iter(compiled.programs))
+    with pytest.raises(errors.MissingAttributeError, match="a key of programs has no 'flops'"):
+        key.flops  # noqa: B018
+    assert not hasattr(key, "_flops")
+    plain = tape.compile(lambda x: x + 1)
+    plain(X)
+    assert [*map(repr, plain.programs)] == ["<lambda>(float64[2])"]
+
+
+def test_integers_beside_complex_numbers_go_through_vectors():
+    tree = {"i": np.arange(3), "z": 1j}
+    vector, unravel = tape.tree.ravel(tree)
+    np.testing.assert_array_equal(vector, [0, 1, 2, 1j])
+    found = unravel(2 * vector)
+    np.testing.assert_array_equal(found["i"], [0, 2, 4])
+    assert (found["i"].dtype, found["z"]) == (np.arange(3).dtype, 2j)
+    with pytest.raises(errors.DTypeError, match="complex128 rounds"):
+        tape.tree.ravel({"i": np.array([2**53 + 1]), "z": 1j})
+    for wrong in (vector + 0.5, vector + 1j):
+        with pytest.raises(errors.DTypeError, match=r"tree\['i'\] is of int64, which cannot hold"):
+            unravel(wrong)
