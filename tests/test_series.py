@@ -90,7 +90,7 @@ def test_powers_with_constant_exponents(exponent):
         for a in left_out(point, 0.7, -0.4, None, 0.2):
             out = np.float64(point) ** exponent
             found = rules.power(None, out, [[np.float64(point), *a[1:]], [exponent, *[None] * ORDER]], {})
-            expected = coefficients(lambda x: x**exponent, a)  # noqa: B023
+            expected = coefficients(lambda x: x**exponent, a)
             for k in range(1, ORDER + 1):
                 part = 0.0 if found[k] is None else found[k]
                 np.testing.assert_allclose(part, expected[k], rtol=1e-7, atol=1e-8)
