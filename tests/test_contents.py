@@ -1,22 +1,32 @@
 """Which objects of libraries a compiled function compares in each call, how far, and which it does not."""
 
+import configparser
+import ctypes
 import fractions
 import functools
+import hashlib
 import logging
+import mmap
+import multiprocessing
 import pathlib
 import queue
+import random
 import re
 import threading
 import types
 import warnings
+from collections import deque
 from contextlib import ExitStack
+from decimal import Decimal
 from unittest.mock import MagicMock
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import tape
 from tape import errors
+from tape.program.calls.contents import Contents, is_compared
 from tape.program.calls.names import Bindings
 from tests.test_names_of_libraries import Losses, X
 
@@ -206,6 +216,205 @@ def test_an_argument_that_holds_itself_is_compared_by_what_is_read():
         warnings.simplefilter("ignore", errors.NotCompiledWarning)  # it counts its calls
         for _ in range(6):
             np.testing.assert_array_equal(compiled(np.ones(2), mocked), np.full(2, 2.0))
+
+
+# ---- one look ----------------------------------------------------------------------------------------------
+
+
+class Base:
+    """Says that it is of Python's own library, which holds what its attributes hold."""
+
+    __module__ = "xml.made"
+    __slots__ = ("__dict__", "__weakref__", "_cached", "of_slot")
+
+
+def attributes_of(holder, **own):
+    made = holder()
+    for name, value in own.items():
+        setattr(made, name, value)
+    return made
+
+
+def nested(levels):
+    """Objects in each other, the innermost last."""
+    found = [Base()]
+    for _ in range(levels):
+        found.insert(0, attributes_of(Base, part=found[0]))
+    return found
+
+
+def element():
+    return ElementTree.fromstring("<a k='1'><b>text</b>tail</a>")
+
+
+def pointed():
+    number = ctypes.c_int(3)
+    return ctypes.pointer(number)
+
+
+def parser():
+    made = configparser.ConfigParser()
+    made.read_string("[DEFAULT]\nk = 1\n[part]\nb = 2")
+    return made
+
+
+CHANGES = [
+    # what makes an object, what changes it, and the names that code reads
+    (lambda: [1], lambda one: one.append(1), ""),
+    (lambda: ctypes.c_double(1.0), lambda one: setattr(one, "value", 2.0), ""),
+    (pointed, lambda one: setattr(one, "contents", ctypes.c_int(3)), ""),
+    (lambda: mmap.mmap(-1, 9), lambda one: one.write(b"a"), ""),
+    (element, lambda one: setattr(one, "text", "a"), ""),
+    (element, lambda one: setattr(one, "tag", "c"), ""),
+    (element, lambda one: setattr(one[0], "tail", "a"), ""),
+    (element, lambda one: one[0].set("k", "2"), ""),
+    (element, lambda one: one[0].append(element()), ""),
+    (parser, lambda one: one.set("part", "b", "3"), ""),
+    (parser, lambda one: one["DEFAULT"].update(k="2"), ""),
+    (parser, lambda one: setattr(one, "default_section", "part"), ""),
+    (threading.Event, lambda one: one.set(), ""),
+    (lambda: threading.Thread(name="a"), lambda one: setattr(one, "name", "b"), ""),
+    (multiprocessing.Event, lambda one: one.set(), ""),
+    (queue.SimpleQueue, lambda one: one.put(1), ""),
+    (queue.Queue, lambda one: one.put(1), ""),
+    (hashlib.sha256, lambda one: one.update(b"a"), ""),
+    (MagicMock, lambda one: setattr(one, "return_value", 2), ""),
+    (MagicMock, lambda one: setattr(one, "side_effect", 2), ""),
+    (lambda: MagicMock(**{"a.return_value": 1}), lambda one: setattr(one.a, "return_value", 2), ""),
+    (threading.Lock, lambda one: one.acquire(), "locked"),
+    (threading.Lock, lambda one: one.acquire(), "acquire"),
+    (lambda: threading.Semaphore(2), lambda one: one.acquire(), "_value"),
+    (lambda: multiprocessing.Semaphore(2), lambda one: one.acquire(), "acquire"),
+    (lambda: ValueError(1), lambda one: setattr(one, "args", (2,)), ""),
+    (Base, lambda one: setattr(one, "a", 1), ""),
+    (Base, lambda one: setattr(one, "of_slot", 1), ""),
+    (lambda: attributes_of(Base, a=0.0), lambda one: setattr(one, "a", -0.0), ""),
+    (lambda: attributes_of(Base, a=1), lambda one: setattr(one, "a", True), ""),
+    (lambda: attributes_of(Base, a=np.float64(0)), lambda one: setattr(one, "a", np.float64(-0.0)), ""),
+    (lambda: attributes_of(Base, a=np.float64(0)), lambda one: setattr(one, "a", np.int64(0)), ""),
+    (lambda: attributes_of(Base, a=np.zeros(3)), lambda one: one.a.fill(1), ""),
+    (lambda: attributes_of(Base, a=np.zeros(4)), lambda one: setattr(one.a, "shape", (2, 2)), ""),
+    (lambda: attributes_of(Base, a=np.array([[], 1], object)), lambda one: one.a[0].append(1), ""),
+    (lambda: attributes_of(Base, a=range(2)), lambda one: setattr(one, "a", range(3)), ""),
+    (lambda: attributes_of(Base, a=deque([1, 2])), lambda one: one.a.rotate(), ""),
+    (lambda: attributes_of(Base, a={1: 2}), lambda one: one.a.update({1: 3}), ""),
+    (lambda: attributes_of(Base, a={1}), lambda one: one.a.add(2), ""),
+    (lambda: attributes_of(Base, a=bytearray(3)), lambda one: one.a.append(1), ""),
+    (lambda: attributes_of(Base, a=memoryview(bytearray(2**16))), lambda one: one.a.__setitem__(7, 1), ""),
+    (lambda: attributes_of(Base, a=np.poly1d([1, 2])), lambda one: one.a.__setitem__(0, 9), ""),
+    (lambda: attributes_of(Base, a=Decimal(1)), lambda one: setattr(one, "a", Decimal("1.0")), ""),
+]
+UNSEEN = [
+    (lambda: ValueError(1), lambda one: setattr(one, "__cause__", KeyError()), ""),
+    (threading.Lock, lambda one: one.acquire(), ""),
+    (lambda: threading.Semaphore(2), lambda one: one.acquire(), "locks"),
+    (lambda: multiprocessing.Semaphore(2), lambda one: one.acquire(), ""),
+    (MagicMock, lambda one: one(), ""),
+    (MagicMock, lambda one: one.part, ""),
+    (Base, lambda one: setattr(one, "cache_of_numbers", 1), ""),
+    (Base, lambda one: setattr(one, "_cached", 1), ""),
+    (Base, lambda one: setattr(one, "_hash", 1), ""),
+    (threading.Condition, lambda one: one.acquire(), "acquire"),
+    (lambda: random.Random(1), lambda one: one.random(), ""),
+    (np.random.default_rng, lambda one: one.random(), ""),
+]
+
+
+@pytest.mark.parametrize(("make", "change", "names"), CHANGES)
+def test_a_look_at_an_object_sees_what_changes_it(make, change, names):
+    value = make()
+    contents = Contents(value, {*names.split()})
+    assert contents(value) == contents.now != ()
+    change(value)
+    assert contents(value) != contents.now
+
+
+@pytest.mark.parametrize(("make", "change", "names"), UNSEEN)
+def test_a_look_at_an_object_does_not_see_what_has_no_meaning(make, change, names):
+    value = make()
+    contents = Contents(value, {*names.split()})
+    assert contents(value) == contents.now
+    change(value)
+    assert contents(value) == contents.now
+
+
+def test_objects_in_each_other_are_looked_into_four_levels_deep():
+    for level in range(6):
+        every = nested(6)
+        contents = Contents(every[0], set())
+        every[level].number = 3.0
+        assert (contents(every[0]) != contents.now) == (level < 4)
+    every = nested(6)
+    contents = Contents(every[0], set())
+    assert any(one is every[4] for one in contents.held)
+    assert all(one is not every[5] for one in contents.held)
+    every[3].part = Base()  # of which the identity counts
+    assert contents(every[0]) != contents.now
+
+
+def test_of_long_collections_the_first_items_are_compared():
+    for make in (list, deque, lambda items: dict(enumerate(items)), lambda items: np.array([*items], object)):
+        for place, is_seen in ((0, True), (255, True), (256, False), (299, False)):
+            value = attributes_of(Base, items=make(range(300)))
+            contents = Contents(value, set())
+            value.items[place] = -1
+            assert (contents(value) != contents.now) == is_seen
+    value = attributes_of(Base, items=[*range(300)])
+    contents = Contents(value, set())
+    value.items.append(1)
+    assert contents(value) != contents.now
+
+
+def test_objects_with_many_parts_are_looked_into_less_deep():
+    """Those of libraries that are not Python's own sooner."""
+    for holder, most in ((Base, 1024), (lambda: np.poly1d([1.0]), 256)):
+        for count, is_seen in ((most // 4 - 8, True), (most // 4 + 8, False)):
+            rows = [[1, 2] for _ in range(count)]  # four parts each: the class, the length and two items
+            value = attributes_of(holder, rows=[rows[k : k + 200] for k in range(0, count, 200)])
+            contents = Contents(value, set())
+            rows[5][1] = 3
+            assert (contents(value) != contents.now) == is_seen
+            value.rows.append([])
+            assert contents(value) != contents.now
+
+
+def test_of_much_memory_a_sample_is_compared():
+    held = bytearray(2**16 + 8)
+    value = attributes_of(Base, a=memoryview(held))
+    contents = Contents(value, set())
+    held[8 * 3] = 1
+    assert contents(value) == contents.now
+    held[:] = bytes([1]) * len(held)
+    assert contents(value) != contents.now
+    value.a = memoryview(bytes(held) + b"more")
+    assert len(contents(value)) == len(contents.now)
+    assert contents(value) != contents.now
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_one"),
+    [
+        (threading.Event, True), (np.vectorize, True), (Base, True), (type(threading.Lock()), False),
+        (threading.Condition, False), (type(iter([])), False), (random.Random, False), (float, True),
+        (np.ndarray, True), (type, False), (fractions.Fraction, True), (pathlib.PurePosixPath, False),
+    ],
+)  # fmt: skip
+def test_which_classes_of_libraries_are_compared(kind, is_one):
+    assert is_compared(kind) is is_one
+
+
+def test_objects_that_raise_hold_nothing_that_is_known():
+    class Raising(Base):
+        __module__ = "xml.made"
+
+        def __getattribute__(self, name):
+            raise ZeroDivisionError
+
+    value = attributes_of(Base, first=Raising(), second=1)
+    contents = Contents(value, set())
+    value.second = 2
+    assert contents(value) != contents.now
+    assert repr(contents) == "an object of xml.made.Base"
 
 
 # ---- what costs nothing ------------------------------------------------------------------------------------

@@ -294,7 +294,16 @@ TEXTBOOK = {
               lambda m, n: 6 * m**2 * n + 20 * m**3),
     "qr_reduced": (np.linalg.qr, (9, 5), False, lambda m, n: 2 * m * n**2),
     "qr_complete": (lambda a: np.linalg.qr(a, "complete"), (9, 5), False, lambda m, n: 4 * m**2 * n),
+    "cholesky_up": (lambda a: np.linalg.cholesky(a, upper=True), (9, 9), True, lambda m, n: m**3 / 3),
+    "eigh_up": (lambda a: np.linalg.eigh(a, "U"), (9, 9), True, lambda m, n: 9 * m**3),
+    "eigvalsh_lo": (np.linalg.eigvalsh, (9, 9), True, lambda m, n: 4 / 3 * m**3),
+    "svd_f": (np.linalg.svd, (5, 9), False, lambda m, n: 10 * m**2 * n + 20 * m**3),
+    "qr_r_raw": (np.linalg.qr, (5, 9), False, lambda m, n: 2 * m**2 * n),
     "fft": (np.fft.fft, (1, 6), True, lambda m, n: round(5 * n * np.log2(n + 1))),
+    "ifft": (lambda a: np.fft.ifft(a, 9), (1, 6), True, lambda m, n: round(5 * 9 * np.log2(10))),
+    "rfft_n_even": (np.fft.rfft, (1, 6), False, lambda m, n: round(5 * 6 * np.log2(7))),
+    "rfft_n_odd": (lambda a: np.fft.rfft(a, 5), (1, 6), False, lambda m, n: round(5 * 5 * np.log2(6))),
+    "irfft": (lambda a: np.fft.irfft(a, 7), (1, 6), True, lambda m, n: round(5 * 7 * np.log2(8))),
 }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """`tape.find_nonfinite` and ``check=True``: the first NaN or infinity, by operation, place and cure."""
 
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -536,3 +537,45 @@ def test_nested_values_and_numbers_are_looked_at() -> None:
     assert not all_finite(np.float32(np.inf))
     assert all_finite(3)
     assert not all_finite(complex(0, np.inf))
+
+
+HEADLINES = {
+    "unary": (lambda x: np.sqrt(x), r"the derivative of sqrt \(node %\d\) made inf at \[1\] of float64\[2\]"),
+    "number": (lambda x: np.log(x[1]), r"log \(node %\d\) made -inf"),
+    "first": (
+        lambda x: (x * 1e-200) / 1e-320,
+        r"the derivative of divide \(node %\d\) made inf for operand 0 at .*",
+    ),
+    "second": (
+        lambda x: np.power(0.5 * x + 0.5, 2.0) * np.power(np.ones(2), np.sqrt(x)),
+        r"the derivative of sqrt \(node %\d\) made nan at \[1\] of float64\[2\]",
+    ),
+    "by an exponent": (
+        lambda x: np.power(np.array([1.0, -1.0]), x),
+        r"the derivative of power \(node %\d\) made nan for operand 1 at \[1\] of float64\[2\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_the_headline_names_an_operand_where_there_are_several(name) -> None:
+    f, pattern = HEADLINES[name]
+    found = tape.find_nonfinite(f, ZERO + (name == "by an exponent"))
+    assert re.fullmatch(pattern, found.origin.headline)
+
+
+def test_numpys_own_errors_are_turned_off_while_all_is_checked() -> None:
+    with np.errstate(all="raise"):
+        with pytest.raises(NonFiniteError, match="log"), tape.debug(check=True):
+            tape.grad(lambda x: np.sum(np.log(x)))(ZERO)
+        with pytest.raises(FloatingPointError), tape.debug():
+            tape.grad(lambda x: np.sum(np.log(x)))(ZERO)
+
+
+def test_operands_that_do_not_belong_to_an_element_are_described_as_a_whole() -> None:
+    scales = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]])
+    found = tape.find_nonfinite(lambda x: scales @ (1e307 * (x + 5.0)), ZERO)
+    assert found.origin.index == (1,)
+    assert found.origin.circumstances == [
+        "operand 0: float64[3, 2] from 0 to 4", "operand 1: float64[2] from 5e+307 to 6e+307",
+    ]  # fmt: skip

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tape.kernels.reduce import sum_to_shape
+from tape.program.ir.rounding import is_exact, is_view, require_order
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tests.tiers import rounds
@@ -205,3 +206,69 @@ def test_any_number_of_decimals(dtype):
                 found = compiled(x)
                 assert found.dtype == dtype
                 np.testing.assert_array_equal(found, np.round(x, decimals))
+
+
+SQUARE, STACK = np.arange(16.0).reshape(4, 4) + 1, np.arange(24.0).reshape(2, 3, 4) + 1
+NODES = {
+    # an operation, its operands, whether a program computes it to the last bit, and whether it is a view
+    "add": (ops.add, [SQUARE, SQUARE.T], True, False),
+    "square root": (ops.sqrt, [SQUARE.T], True, False),
+    "power": (ops.power, [SQUARE, 2.5], False, False),
+    "exp": (ops.exp, [SQUARE], True, False),
+    "exp of a number": (ops.exp, [SQUARE[0, 0]], False, False),
+    "exp of one element": (ops.exp, [SQUARE[:1, :1].copy()], False, False),
+    "exp in another order": (ops.exp, [SQUARE.T], False, False),
+    "exp of parts": (ops.exp, [SQUARE[:, ::2]], False, False),
+    "cosh": (ops.cosh, [SQUARE], False, False),
+    "sum": (ops.sum, [SQUARE], True, False),
+    "sum in another order": (ops.sum, [SQUARE.T], False, False),
+    "sum of a number": (ops.sum, [SQUARE[0, 0]], True, False),
+    "mean": (ops.mean, [SQUARE], True, False),
+    "mean of integers": (ops.mean, [SQUARE.astype(int)], False, False),
+    "sum of integers": (ops.sum, [SQUARE.astype(int)], True, False),
+    "prod": (ops.prod, [SQUARE], False, False),
+    "product": (ops.matmul, [SQUARE, SQUARE], True, False),
+    "product of a transpose": (ops.matmul, [SQUARE, SQUARE.T], True, False),
+    "product of parts": (ops.matmul, [SQUARE[:, ::2], SQUARE[::2]], False, False),
+    "product with parts": (ops.matmul, [SQUARE, SQUARE[:, ::2]], False, False),
+    "product of a vector": (ops.matmul, [SQUARE, SQUARE[0]], False, False),
+    "product of stacks": (ops.matmul, [STACK, STACK.swapaxes(1, 2)], True, False),
+    "product of parts of stacks": (ops.matmul, [STACK[..., ::2], STACK[:, :2]], False, False),
+    "product of turned stacks": (
+        ops.matmul, [STACK.transpose(1, 0, 2)[:, :, :2], STACK[0, :2]], False, False),
+    "product of larger stacks": (ops.matmul, [STACK[None], STACK.swapaxes(1, 2)], False, False),
+    "transpose": (ops.transpose, [SQUARE], True, True),
+    "reshape": (lambda x: ops.reshape(x, (2, 8)), [SQUARE], True, True),
+    "slice": (lambda x: x[1:, ::2], [SQUARE], True, True),
+    "index": (lambda x: x[np.array([1, 0])], [SQUARE], True, False),
+    "where": (lambda x: ops.where(x > 3, x, 0.0), [SQUARE], True, False),
+    "stack": (lambda x: ops.stack([x, x]), [SQUARE], True, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_which_operations_round_one_way_only(name):
+    f, operands, exact, view = NODES[name]
+    trace = tape.Trace()
+    given = [trace.input(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in operands]
+    node = f(*given).node
+    assert (is_exact(node), is_view(node)) == (exact, view)
+
+
+@pytest.mark.parametrize(
+    ("f", "is_refused"),
+    [
+        (lambda x: ops.transpose(x), True), (lambda x: ops.exp(x), False),
+        (lambda x: ops.power(x, 2.5), True),
+        (lambda x: ops.add(ops.transpose(x), 1.0), True), (lambda x: ops.sum(ops.transpose(x)), False),
+        (lambda x: x[:, ::2], True), (lambda x: ops.transpose(x[:1]), False),
+    ],
+)  # fmt: skip
+def test_results_are_in_the_order_of_c(f, is_refused):
+    trace = tape.Trace()
+    node = f(trace.param(SQUARE)).node
+    if is_refused:
+        with pytest.raises(errors.UnsupportedError, match=r"not in C order|a power may be"):
+            require_order(node)
+    else:
+        require_order(node)
