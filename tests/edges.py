@@ -1,11 +1,14 @@
 """What a call at an edge of its arguments has to fulfil: NumPy's values, and all derivatives in every way."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import tape
+from tape.interpreters.batching import Lanes
 from tests.oracles import assert_close, difference, inner, is_float, jvp, uniform, unit_directions, vjp
 
 __all__ = ["check"]
@@ -19,7 +22,7 @@ def check(
     slopes: bool = True,
     program: bool = True,
     batch: bool = True,
-) -> None:
+) -> set[str]:
     """Compare a call with NumPy's, both modes with differences, a program and a batch with plain calls.
 
     Parameters
@@ -34,6 +37,12 @@ def check(
         Of values; slopes get a thousand times as much.
     slopes, program, batch : bool
         Whether there are derivatives, a program, and a batch of calls, to be compared.
+
+    Returns
+    -------
+    set of str
+        Operations without instructions, which programs call, and those without a rule for batches, which run
+        once for each element; these with "each" in front.
     """
     args = tuple(np.asarray(a) for a in args)
     right = oracle or f
@@ -58,16 +67,33 @@ def check(
         assert_close(jvp(total, args, along), slope, 1e3 * tolerance)
         assert_close(inner(vjp(total, args), along), slope, 1e3 * tolerance)
     function = both if slopes else f
+    called: set[str] = set()
     if program:
         compiled, plainly = tape.compile(function), _parts(function(*args))
         for _ in range(2):  # the first call records
             _assert_alike(compiled(*args), plainly, tolerance)
+        called.update(*(each.explain().callbacks for each in compiled.programs.values()))
     for chosen in (wrt[:1], wrt)[: len(wrt)] if batch else ():
         axes = tuple(0 if k in chosen else None for k in range(len(args)))
         given = [np.stack([a, a * 1.01]) if k in chosen else a for k, a in enumerate(args)]
         rows = [_parts(function(*(a[i] if k in chosen else a for k, a in enumerate(given)))) for i in (0, 1)]
         stacked = [np.stack(pair) for pair in zip(*rows, strict=True)]
-        _assert_alike(tape.vmap(function, axes)(*given), stacked, tolerance)
+        with _noted(called):
+            _assert_alike(tape.vmap(function, axes)(*given), stacked, tolerance)
+    return called
+
+
+@contextmanager
+def _noted(names: set[str]) -> Iterator[None]:
+    """Note operations that run once for each element of a batch."""
+    one_by_one = Lanes._one_by_one
+
+    def noted(lanes: Lanes, op: Any, *rest: Any) -> Any:
+        names.add(f"each {op.name}")
+        return one_by_one(lanes, op, *rest)
+
+    with patch.object(Lanes, "_one_by_one", noted):
+        yield
 
 
 def _parts(result: Any) -> Sequence[Any]:
