@@ -281,3 +281,20 @@ def test_patterns_of_derivatives(name):
     f, expected = PATTERNS[name]
     found = tape.sparsity(f)(np.array([0.3, -1.2, 2.0])).toarray()
     np.testing.assert_array_equal(found.astype(int), expected)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float16])
+def test_contributions_are_summed_in_the_dtype_of_the_operand(dtype):
+    ones = np.ones((200, 3), dtype)
+    added = tape.Op(lambda x, y: x + y, vjp=lambda g, out, x, y: (g, ones), name="added")
+    tr = tape.Trace()
+    x, y = tr.param(np.ones((200, 3))), tr.param(np.ones(3))
+    np.testing.assert_array_equal(tr.backward_param_grads(added(x, y), np.ones((200, 3)))[1], [200.0] * 3)
+
+
+def test_complex_seeds_may_be_infinite_but_hold_no_nan():
+    _, pull = tape.vjp(lambda z: z + 0, np.ones(2, complex))
+    (pulled,) = pull(np.array([complex(np.inf, 0), 1]))
+    assert pulled[0] == complex(np.inf, 0)
+    with pytest.raises(errors.SeedError, match="NaN"):
+        pull(np.array([complex(np.inf, np.nan), 1]))

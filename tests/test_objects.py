@@ -251,7 +251,7 @@ def test_special_methods_are_functions_with_names_of_pythons(name, value, is_one
         (np.ndarray, False, False), (np.polynomial.Polynomial, False, True), (np.vectorize, False, True),
         (collections.OrderedDict, True, False), (ValueError, True, True), (int, True, False),
         (tape.Trace, False, False), (kind_of("pandas.core.indexes.made"), True, False),
-        (kind_of("pandas.core.made"), True, True), (kind_of("torch"), True, False),
+        (kind_of("pandas.core.made"), True, True),
         (kind_of("torchless"), True, True), (type("Mine", (threading.Event,), {}), True, True),
         (type("Mine", (np.poly1d,), {}), False, True),
     ],
@@ -260,6 +260,10 @@ def test_which_classes_are_looked_into(kind, pythons, followed):
     """Of what only says that it is of a library, the bases count."""
     assert is_pythons(kind) is pythons
     assert is_followed(kind) is followed
+
+
+def test_classes_of_torch_are_not_followed():
+    assert not is_followed(kind_of("torch"))
 
 
 def test_slots_of_libraries_are_cheap_to_read():

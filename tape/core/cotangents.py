@@ -51,5 +51,5 @@ def _has_nan(array: np.ndarray) -> bool:
         return False
     if array.size > _THREADED:
         array = np.minimum.reduce(array, axis=None)
-    total = np.vdot(array, array)  # no square is negative: NaN only where there is one
-    return bool(total != total)
+    total = np.vdot(array, array)  # no square is negative: NaN only where there is one, or a complex infinity
+    return bool(total != total) and bool(np.isnan(array).any())

@@ -42,6 +42,8 @@ def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
     if given != shape:
         if node is not None and given != node.value.shape:
             contribution = _checked(contribution, shape, node)
+        if getattr(contribution, "dtype", like.dtype).kind in "biu":  # sums of these wrap round
+            contribution = INTERNAL["cast"](contribution, dtype=like.dtype)
         try:
             summed = sum_to_shape if type(contribution) is np.ndarray else INTERNAL["sum_to"]
             contribution = summed(contribution, shape=shape)
