@@ -72,7 +72,8 @@ LAYERS = {
     "poisson in full": by_naive("poisson_nll_loss", X, np.exp(2 * Y), full=True, reduction="none"),
     "gaussian": by_naive("gaussian_nll_loss", X, Y, S + 0.1), "gaussian in full": by_naive(
         "gaussian_nll_loss", X, Y, S + 0.1, full=True, reduction="sum"),
-    "gaussian with a variance for each row": by_naive("gaussian_nll_loss", X, Y, S[:, :1] + 0.1, reduction="none"),
+    "gaussian with a variance for each row": by_naive(
+        "gaussian_nll_loss", X, Y, S[:, :1] + 0.1, reduction="none"),
     "binary cross entropy": (
         lambda ns, p, t: ns.nn.binary_cross_entropy(p, t, reduction="sum"), P, P[::-1].copy()),
     "binary cross entropy weighed": (
@@ -81,7 +82,8 @@ LAYERS = {
         lambda ns, x, t, w, v: ns.nn.binary_cross_entropy_with_logits(x, t, w, "none", v), X, S, W, W + 1),
     "nll_loss": (lambda ns, x, w: ns.nn.nll_loss(x, LABELS, w), X, W),
     "nll_loss of planes": (
-        lambda ns, x: ns.nn.nll_loss(x, np.array([[1, 0], [0, 1], [1, 1]])), np.stack([X[:, :2], Y[:, :2]], 1)),
+        lambda ns, x: ns.nn.nll_loss(x, np.array([[1, 0], [0, 1], [1, 1]])),
+        np.stack([X[:, :2], Y[:, :2]], 1)),
     "cross_entropy": (lambda ns, x: ns.nn.cross_entropy(x, LABELS, reduction="none"), X),
     "cross_entropy weighed": (lambda ns, x, w: ns.nn.cross_entropy(x, LABELS, w), X, W),
     "cross_entropy smoothed": (lambda ns, x: ns.nn.cross_entropy(x, LABELS, label_smoothing=0.2), X),
@@ -109,7 +111,8 @@ LAYERS = {
     "multi_margin_loss": (lambda ns, x: ns.nn.multi_margin_loss(x, LABELS, reduction="none"), X),
     "multi_margin_loss squared": (lambda ns, x, w: ns.nn.multi_margin_loss(x, LABELS, 2, 0.6, w), X, W),
     "multilabel_margin_loss": (
-        lambda ns, x: ns.nn.multilabel_margin_loss(x, np.array([[3, 0, -1, 1], [-1, 2, 0, 1], [0, 1, 2, 3]])), X),
+        lambda ns, x: ns.nn.multilabel_margin_loss(x, np.array([[3, 0, -1, 1], [-1, 2, 0, 1], [0, 1, 2, 3]])),
+        X),
     "multilabel_soft_margin_loss": (
         lambda ns, x, t, w: ns.nn.multilabel_soft_margin_loss(x, t, w, "none"), X, S, W),
     "pairwise_distance": by_naive("pairwise_distance", X, Y, p=3.0, keepdim=True),
@@ -143,12 +146,14 @@ WINDOWS = {
                     KERNEL[..., :2]),
     "conv2d of one image": (lambda ns, x, w: ns.nn.conv2d(x, w, groups=2), IMAGE[0], KERNEL),
     "conv_transpose2d": (
-        lambda ns, x, w, b: ns.nn.conv_transpose2d(x, w, b, (2, 3), (1, 0), (1, 2), 2), IMAGE, KERNEL[:2], W[:2]),
+        lambda ns, x, w, b: ns.nn.conv_transpose2d(x, w, b, (2, 3), (1, 0), (1, 2), 2),
+        IMAGE, KERNEL[:2], W[:2]),
     "conv_transpose1d dilated": (
         lambda ns, x, w: ns.nn.conv_transpose1d(x, w, None, 1, 0, 2, 1, 3), WAVE, KERNEL[:2, :, 0]),
     "unfold": by_naive("unfold", IMAGE, (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2)),
     "fold": (
-        lambda ns, x: ns.nn.fold(x, (3, 4), (2, 2), 1, (0, 1), (1, 2)), np.random.default_rng(0).normal(size=(1, 8, 6))),
+        lambda ns, x: ns.nn.fold(x, (3, 4), (2, 2), 1, (0, 1), (1, 2)),
+        np.random.default_rng(0).normal(size=(1, 8, 6))),
     "max_pool1d": by_naive("max_pool1d", WAVE, 3, 2, 1), "max_pool1d rounded up": by_naive(
         "max_pool1d", WAVE, 2, 2, ceil_mode=True),
     "max_pool2d": by_naive("max_pool2d", IMAGE, (2, 3), (2, 1), (1, 1), dilation=(1, 2)),
@@ -164,11 +169,13 @@ WINDOWS = {
     "adaptive_max_pool2d": by_naive("adaptive_max_pool2d", IMAGE, (3, 4)),
     **{f"interpolate {mode}": by_naive("interpolate", WAVE, size=5, mode=mode)
        for mode in ("nearest", "nearest-exact", "linear", "area")},
-    **{f"interpolate {mode} aligned": by_naive("interpolate", IMAGE, size=(1, 9), mode=mode, align_corners=True)
+    **{f"interpolate {mode} aligned": by_naive(
+        "interpolate", IMAGE, size=(1, 9), mode=mode, align_corners=True)
        for mode in ("bilinear", "bicubic")},
     "interpolate bicubic": by_naive("interpolate", IMAGE, scale_factor=(0.7, 1.9), mode="bicubic"),
     **{f"grid_sample {mode} {padding} {corners}": (
-        lambda ns, x, g, mode=mode, padding=padding, corners=corners: ns.nn.grid_sample(x, g, mode, padding, corners),
+        lambda ns, x, g, mode=mode, padding=padding, corners=corners:
+        ns.nn.grid_sample(x, g, mode, padding, corners),
         IMAGE, GRID, {"slopes": False})
        for mode, padding, corners in (("bilinear", "reflection", True), ("bicubic", "reflection", False),
                                       ("bicubic", "zeros", True), ("nearest", "border", False))},
@@ -218,12 +225,15 @@ WRONG = {
     "grids of other images": (
         lambda: nn.affine_grid(np.zeros((2, 2, 3)), (1, 1, 3, 4)), errors.ShapeError, "affine_grid: theta"),
     "the same with strides": (
-        lambda: nn.conv1d(WAVE, KERNEL[:2, :, 0].reshape(1, 2, 3), stride=2, padding="same"), errors.OptionError,
+        lambda: nn.conv1d(WAVE, KERNEL[:2, :, 0].reshape(1, 2, 3), stride=2, padding="same"),
+        errors.OptionError,
         "padding='same' needs stride 1"),
     "padding by another word": (
-        lambda: nn.conv1d(WAVE, KERNEL[:2, :, 0].reshape(1, 2, 3), padding="other"), errors.OptionError, "'other'"),
+        lambda: nn.conv1d(WAVE, KERNEL[:2, :, 0].reshape(1, 2, 3), padding="other"),
+        errors.OptionError, "'other'"),
     "more output padding than the stride": (
-        lambda: nn.conv_transpose1d(WAVE, KERNEL[:2, :, 0], output_padding=1), errors.OptionError, "output_padding"),
+        lambda: nn.conv_transpose1d(WAVE, KERNEL[:2, :, 0], output_padding=1),
+        errors.OptionError, "output_padding"),
     "a mode of another rank": (
         lambda: nn.interpolate(WAVE, 4, mode="bilinear"), errors.OptionError, "mode='bilinear' with 1 axes"),
     "corners of the nearest": (

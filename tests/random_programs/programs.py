@@ -27,7 +27,8 @@ USUAL = frozenset(FEATURES) - {"limits"}
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
-    r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|intersect1d|median|scan|fori|map"
+    r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|intersect1d"
+    r"|median|scan|fori|map"
 )
 _OVERWRITTEN = re.compile(r"\.fill\(|\[(\.\.\.|:)\] = |out=")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
