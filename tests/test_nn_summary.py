@@ -1,7 +1,7 @@
 """Summaries of models: layers, shapes, weights that are shared, arithmetic, notebooks."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -113,3 +113,21 @@ def test_the_summary_is_that_of_the_costs_of_a_trace():
     trace = tape.Trace()
     trace.params(model)(trace.input(x))
     assert nn.summary(model, x).flops == trace.summary().flops
+
+
+class Pair(NamedTuple):
+    scale: float
+    layer: Any
+
+
+@dataclass(eq=False)
+class OfAPair:
+    pair: Pair
+
+    def __call__(self, x: Any) -> Any:
+        return self.pair.layer(x) * self.pair.scale
+
+
+def test_layers_in_named_tuples_have_rows():
+    model = OfAPair(Pair(1.5, nn.Linear(3, 2, rng=np.random.default_rng(0))))
+    assert "pair.layer" in str(nn.summary(model, np.ones((4, 3))))

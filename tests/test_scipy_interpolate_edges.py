@@ -449,3 +449,16 @@ def test_interpn_has_the_defaults_of_scipy():
     assert_close(found, original.RegularGridInterpolator(points, complex_values)(xi), 1e-13)
     ints = interpolate.RegularGridInterpolator((np.arange(3),), np.array([1, 3, 9]))([[0.5], [1.5]])
     np.testing.assert_array_equal(ints, [2.0, 6.0])
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "slinear"])
+@pytest.mark.parametrize(
+    "points", [(0.25, 0.5), [0.25, 0.5], (np.array([0.1, 0.2]), 0.5), ([0.1], [0.5]), [[0.1, 0.5]]], ids=str
+)
+def test_points_are_a_tuple_of_coordinates_or_an_array(points, method):
+    grid, values = ([0.0, 1.0], [0.0, 1.0]), np.eye(2)
+    expected = original.RegularGridInterpolator(grid, values, method)(points)
+    found = interpolate.RegularGridInterpolator(grid, values, method)(points)
+    np.testing.assert_allclose(found, expected, strict=True)
+    expected = original.interpn(grid, values, points, method)
+    np.testing.assert_allclose(interpolate.interpn(grid, values, points, method), expected, strict=True)

@@ -231,3 +231,12 @@ def test_signals_come_back_from_their_short_time_transforms(n, onesided):
         )
     times = signal.istft(original.stft(x, nperseg=4)[2], 2.0, "hann", 4)[0]
     np.testing.assert_allclose(times, np.arange(len(times)) / 2)
+
+
+@pytest.mark.parametrize("nfft", [1, 3, 4, 5, 8, None])
+@pytest.mark.parametrize("shape", [(5,), (3, 5)])
+def test_a_periodogram_is_of_as_many_samples_as_its_transform(nfft, shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    found, expected = signal.periodogram(x, nfft=nfft), original.periodogram(x, nfft=nfft)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12, strict=True)

@@ -177,3 +177,11 @@ def test_other_metrics_are_scipys_or_functions_of_two_vectors():
     assert_same(distance.cdist(a, b, euclidean), original.cdist(a, b, euclidean))
     for rows in (0, 1, 2):
         assert_same(distance.pdist(a[:rows]), original.pdist(a[:rows]) if rows else np.zeros(0))
+
+
+@pytest.mark.parametrize("name", ["minkowski", "correlation"])
+def test_weights_are_not_negative(name):
+    u, v, w = np.array([1.0, 2.0, 4.0]), np.array([3.0, 5.0, 1.0]), np.array([1.0, -0.5, 1.0])
+    with pytest.raises(errors.OptionError, match=f"{name}: weights must not be negative"):
+        getattr(distance, name)(u, v, w=w)
+    assert np.isclose(getattr(distance, name)(u, v, w=abs(w)), getattr(original, name)(u, v, w=abs(w)))

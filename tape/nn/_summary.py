@@ -214,8 +214,9 @@ def _watched(part: Any, names: Mapping[int, str], trace: Trace, rows: list[_Row]
     if _is_layer(part) and id(part) in names:
         rows.append(_Row(names[id(part)], part))
         kind = _noting(kind, trace, rows[-1])
-    if isinstance(part, (list, tuple)) and not hasattr(part, "_fields"):
-        return kind([_watched(child, names, trace, rows) for child in part])
+    if isinstance(part, (list, tuple)):
+        children = [_watched(child, names, trace, rows) for child in part]
+        return kind(*children) if hasattr(part, "_fields") else kind(children)
     if isinstance(part, dict):
         return {key: _watched(child, names, trace, rows) for key, child in part.items()}
     if not dataclasses.is_dataclass(part):

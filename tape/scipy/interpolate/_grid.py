@@ -121,13 +121,14 @@ class RegularGridInterpolator:
         if nu is not None and method not in _DEGREES:
             raise errors.OptionError(f"RegularGridInterpolator: method {method!r} has no nu; splines have")
         count = len(self.grid)
-        xi = _joined(xi, count)
+        is_list = not isinstance(xi, tuple)  # one point is a list of points there
+        xi = _joined(xi)
         if not xi.ndim or xi.shape[-1] != count:
             raise errors.ShapeError(
                 f"RegularGridInterpolator: points of shape {list(xi.shape)}. Their last axis must have "
                 f"{count} coordinates"
             )
-        xi = ops.expand_dims(xi, 0) if xi.ndim == 1 else xi
+        xi = ops.expand_dims(xi, 0) if xi.ndim == 1 and is_list else xi
         coordinates = [xi[..., k] for k in range(count)]
         is_outside = [(x < p[0]) | (x > p[-1]) for x, p in zip(coordinates, self.grid, strict=True)]
         if self.bounds_error:
@@ -198,7 +199,7 @@ class RegularGridInterpolator:
         return ops.sum(parts, axis=tuple(range(count)))
 
 
-def _joined(xi: Any, count: int) -> Array:
+def _joined(xi: Any) -> Array:
     """Return points as one array: a tuple holds an array for each coordinate."""
     if isinstance(xi, tuple):
         parts = ops.broadcast_arrays(*[real_double(x, "points") for x in xi])
@@ -223,4 +224,4 @@ def interpn(
     array([0.5])
     """
     found = RegularGridInterpolator(points, values, method, bounds_error, fill_value)
-    return found(xi)
+    return found(_joined(xi))

@@ -145,7 +145,7 @@ def periodogram(
 ) -> tuple[Any, Array]:  # fmt: skip
     """Return the power spectral density of a whole signal, as `scipy.signal.periodogram`.
 
-    Parameters, result and errors are those of `welch`; ``nfft`` is not less than the number of samples.
+    Parameters, result and errors are those of `welch`; of more samples than ``nfft`` the first ones count.
 
     Examples
     --------
@@ -155,6 +155,8 @@ def periodogram(
     """
     a = inexact(x)
     count = a.shape[axis_at(a, axis, "periodogram")]
+    if nfft is not None and nfft < count:
+        a, count = ops.take(a, np.arange(nfft), axis), nfft
     if window is None:
         window = "boxcar"
     options = window, count, 0, nfft, detrend, return_onesided, scaling, axis, "mean"

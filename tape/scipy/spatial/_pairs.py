@@ -41,15 +41,20 @@ def _vectors(what: str, *given: Any) -> list[Array]:
     return found
 
 
+def _operands(what: str, u: Any, v: Any, w: Any) -> list[Array]:
+    """Return two vectors, and weights if there are any."""
+    found = _vectors(what, u, v, *([] if w is None else [w]))
+    if w is not None:
+        require(ops.all(found[2] >= 0), f"{what}: weights must not be negative")
+    return found
+
+
 def _weighted(name: str) -> Callable[..., Array]:
     """Make the function of two vectors, and of weights, of a metric."""
     formula = METRICS[name][0]
 
     def function(u: Any, v: Any, w: Any = None) -> Array:
-        u, v, *weights = _vectors(name, u, v, *([] if w is None else [w]))
-        if weights:
-            require(ops.all(weights[0] >= 0), f"{name}: weights must not be negative")
-        return formula(u, v, *weights)
+        return formula(*_operands(name, u, v, w))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {name} distance of two vectors, as `scipy.spatial.distance.{name}`.
@@ -118,7 +123,7 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Array:
     >>> tape.scipy.spatial.distance.correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]).round(9).item()
     2.0
     """
-    u, v, *weights = _vectors("correlation", u, v, *([] if w is None else [w]))
+    u, v, *weights = _operands("correlation", u, v, w)
     return _metrics.correlation(u, v, weights[0] if weights else None, centered)
 
 
@@ -151,7 +156,7 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Array:
     >>> tape.scipy.spatial.distance.minkowski([0.0, 0.0], [3.0, 4.0], 1).item()
     7.0
     """
-    u, v, *weights = _vectors("minkowski", u, v, *([] if w is None else [w]))
+    u, v, *weights = _operands("minkowski", u, v, w)
     return _metrics.minkowski(u, v, p, weights[0] if weights else None)
 
 
