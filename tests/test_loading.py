@@ -17,7 +17,7 @@ from tape.kernels.availability import Unavailable
 from tape.kernels.loading import Native, NotReady, packed, unpacked
 from tape.kernels.making import received, sent
 from tape.system import cache
-from tests.forks import in_a_fork, needs_fork
+from tests.forks import forks, in_a_fork
 
 GROUP = "sliding"  # the smallest of all
 WAIT = 60  # seconds, on a busy computer
@@ -324,8 +324,7 @@ def test_code_that_is_none_to_llvm_is_no_error(work, monkeypatch, reasons):
 # ---- forks -------------------------------------------------------------------------------------------
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@forks
 def test_a_forked_process_starts_one_of_its_own(work):
     """It cannot read what the other one writes to its parent, and no thread of it reads."""
     go = work.answer.with_name("answer.go")
@@ -345,8 +344,7 @@ def test_a_forked_process_starts_one_of_its_own(work):
     assert work.started == [GROUP]
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@forks
 def test_a_process_that_is_forked_while_a_thread_loads_does_not_hang(work):
     cache.write(work.file.name, packed(work.objects), 8)
     held = threading.Event()
@@ -364,8 +362,7 @@ def test_a_process_that_is_forked_while_a_thread_loads_does_not_hang(work):
     assert loading.find(GROUP)
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@forks
 def test_loaded_code_is_there_after_a_fork(work):
     cache.write(work.file.name, packed(work.objects), 8)
     native = loading.find(GROUP)

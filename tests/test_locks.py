@@ -3,14 +3,11 @@
 import threading
 import time
 
-import pytest
-
 from tape.system.locks import lock_across_forks
-from tests.forks import in_a_fork, needs_fork
+from tests.forks import forks, in_a_fork
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 def test_a_fork_waits_for_the_thread_that_holds_a_lock_and_both_processes_find_it_free():
     lock, is_held, ended = lock_across_forks(), threading.Event(), []
 

@@ -15,7 +15,7 @@ from tape import ops
 from tape.program.growth import Growth
 from tape.program.kinds import Kinds
 from tests import naive_program
-from tests.forks import in_a_fork, needs_fork
+from tests.forks import forks, in_a_fork
 from tests.naive_program import compiled_for
 from tests.op_table import (
     CASES,
@@ -446,8 +446,7 @@ def test_threads_each_with_their_own_data():
         assert_close(one, other, 1e-12)
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 def test_after_a_fork():
     """Programs of the parent run in the child, which records new ones, too."""
     compiled = tape.compile(step)
@@ -470,8 +469,7 @@ def test_after_a_fork():
     assert_close(found, [expected[0], expected[1], expected[1]], 1e-13)
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 def test_a_fork_waits_for_a_thread_that_makes_a_program():
     compiled = tape.compile(lambda x: x * 2.0)
     is_held, lock = threading.Event(), Kinds("f", frozenset(), 1, Growth("f")).lock

@@ -19,7 +19,7 @@ from tape.program import sweeps
 from tape.program.native.warming import warm_up
 from tape.sparse.structure import coloured, normal
 from tests import naive_colouring
-from tests.forks import in_a_fork, needs_fork
+from tests.forks import forks, in_a_fork
 from tests.unloaded import unloaded
 
 
@@ -225,8 +225,7 @@ def test_compiled_functions_in_threads_while_code_arrives(compiling):
     assert len(gradient.programs) == 1
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@forks
 def test_a_forked_process_computes_and_then_finds_the_code(compiling):
     gradient = tape.compile(tape.grad(rosenbrock))
     gradient(X)
