@@ -283,6 +283,7 @@ def test_results_are_where_the_rows_were(f, axis):
         (lambda x: np.piecewise(x, [[True, False]], [1]), errors.ShapeError, "same shape"),
         (lambda x: np.piecewise(x, np.ones((2, 3), bool), [1, 2]), errors.ShapeError, "in a list"),
         (lambda x: np.piecewise(x, [np.ones((2, 3), bool)], []), errors.ShapeError, "0 functions"),
+        (lambda x: np.piecewise(x, [np.ones((2, 3), bool)], [1j]), errors.DTypeError, "no element of"),
         (lambda x: np.apply_along_axis(np.sum, 2, x), errors.ShapeError, "no axis 2"),
         (lambda x: np.apply_along_axis(np.sum, 0, x[:, :0]), errors.ShapeError, "no rows"),
         (lambda x: np.diagonal(x, axis1=0, axis2=0), errors.ShapeError, "diagonal"),

@@ -193,7 +193,8 @@ def test_other_metrics_are_scipys_and_refuse_vars():
         (lambda x: distance.minkowski(x[0], x[1], p=[1, 2]), errors.ShapeError, r"p has shape \[2\]"),
         (lambda x: distance.jensenshannon(x[0], x[1], base=-1), errors.OptionError, "base=-1"),
         (lambda x: distance.jensenshannon(x[0], x[1], base=0.0), errors.OptionError, "base=0.0"),
-        (lambda x: distance.euclidean(1j * x[0], x[1]), errors.DTypeError, "a vector is .*complex"),
+        (lambda x: distance.euclidean(1j * x[0], x[1]), errors.DTypeError, "an operand is .*complex"),
+        (lambda x: distance.jensenshannon(1j * x[0], x[1]), errors.DTypeError, "jensenshannon: .*complex"),
     ],
 )
 def test_errors_say_what_to_do(call, kind, message):

@@ -12,7 +12,7 @@ from tape import errors
 from tape.core.node import Handle
 from tape.core.operands import as_operand, composed
 from tape.core.table import implements
-from tape.errors import ShapeError
+from tape.errors import DTypeError, ShapeError
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
@@ -83,6 +83,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     ------
     ShapeError
         If there are more or fewer functions, or a condition has another shape.
+    DTypeError
+        If a constant is complex and ``x`` is not.
 
     Notes
     -----
@@ -124,7 +126,13 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             if not elements.size:
                 continue
             piece = piece(elements, *args, **kw)
-        piece = fitting(as_operand(piece), dtype)
+        piece = as_operand(piece)
+        if np.result_type(piece).kind == "c" and not np.ndim(piece) and dtype.kind != "c":
+            raise DTypeError(
+                f"piecewise: {errors.describe(piece)} is no element of {errors.describe(x)}. Give its real part, "
+                "or convert x with astype"
+            )
+        piece = fitting(piece, dtype)
         if np.result_type(piece) != dtype:
             piece = astype(piece, dtype)
         y = put_along_axis(y, where_it_holds, piece, 0)

@@ -43,8 +43,8 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     array([[1., 5., 6.],
            [2., 1., 5.]])
     """
-    c = as_vector("toeplitz", c)
-    r = np.conj(c) if r is None else as_vector("toeplitz", r)
+    c = as_vector(c)
+    r = np.conj(c) if r is None else as_vector(r)
     m, n = c.shape[-1], r.shape[-1]
     values = joined(c[..., ::-1], r[..., 1:])
     return values[..., np.arange(m - 1, -1, -1)[:, None] + np.arange(n)]
@@ -71,7 +71,7 @@ def circulant(c: Any) -> Any:
            [2., 1., 3.],
            [3., 2., 1.]])
     """
-    c = as_vector("circulant", c)
+    c = as_vector(c)
     n = c.shape[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
 
@@ -98,8 +98,8 @@ def hankel(c: Any, r: Any = None) -> Any:
     array([[1., 2., 3.],
            [2., 3., 4.]])
     """
-    c = as_vector("hankel", c)
-    r = np.zeros(c.shape, c.dtype) if r is None else as_vector("hankel", r)
+    c = as_vector(c)
+    r = np.zeros(c.shape, c.dtype) if r is None else as_vector(r)
     values = joined(c, r[..., 1:])
     return values[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
 
@@ -206,7 +206,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
            [2., 1.],
            [0., 2.]])
     """
-    a = as_vector("convolution_matrix", a)
+    a = as_vector(a)
     m = a.shape[-1]
     n = whole(n, "convolution_matrix: n")
     if n <= 0:
@@ -248,7 +248,7 @@ def diagsvd(s: Any, M: int, N: int) -> Any:
     array([[3., 0., 0.],
            [0., 2., 0.]])
     """
-    s = as_vector("diagsvd", s)
+    s = as_vector(s)
     k, M, N = s.shape[-1], whole(M, "diagsvd: M"), whole(N, "diagsvd: N")
     if k != min(M, N):
         raise ShapeError(f"diagsvd: {k} values for a matrix of shape {[M, N]}. Give {min(M, N)}")
@@ -267,7 +267,7 @@ def zero_of(x: Any) -> Any:
     return np.zeros((), x.dtype)
 
 
-def as_vector(name: str, x: Any) -> Any:
+def as_vector(x: Any) -> Any:
     """Return an array of one axis at least."""
     x = as_array(x)
     return x if np.ndim(x) else np.reshape(x, (1,))

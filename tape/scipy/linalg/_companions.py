@@ -67,7 +67,7 @@ def fiedler(a: Any) -> Any:
            [3., 0., 1.],
            [4., 1., 0.]])
     """
-    a = as_vector("fiedler", a)
+    a = as_vector(a)
     if np.size(a) == 0:
         return np.zeros((0,))
     return np.abs(a[..., :, None] - a[..., None, :])
@@ -99,7 +99,7 @@ def fiedler_companion(a: Any) -> Any:
            [ 1.,  0.,  0.],
            [ 0., -4.,  0.]])
     """
-    a = operand(as_vector("fiedler_companion", a))
+    a = operand(as_vector(a))
     n = a.shape[-1] - 1
     if n < 1:
         return a[..., :0]
@@ -146,7 +146,7 @@ def leslie(f: Any, s: Any) -> Any:
     array([[0.5 , 2.  ],
            [0.25, 0.  ]])
     """
-    f, s = as_vector("leslie", f), as_vector("leslie", s)
+    f, s = as_vector(f), as_vector("leslie", s)
     n = f.shape[-1]
     if s.shape[-1] != n - 1 or n < 2:
         raise ShapeError(

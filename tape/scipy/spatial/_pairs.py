@@ -27,13 +27,19 @@ __all__ = [
 ]
 
 
+def _real(what: str, x: Any) -> Array:
+    """Return an operand of floats."""
+    x = inexact(x)
+    if x.dtype.kind == "c":
+        raise errors.DTypeError(f"{what}: an operand is {errors.describe(x)}. It must be real")
+    return x
+
+
 def _vectors(what: str, *given: Any) -> list[Array]:
     """Return vectors of one length."""
     found = []
     for x in given:
-        x = inexact(x)
-        if x.dtype.kind == "c":
-            raise errors.DTypeError(f"{what}: a vector is {errors.describe(x)}. It must be real")
+        x = _real(what, x)
         found.append(ops.reshape(x, (1,)) if not x.ndim else x)
     shapes = [list(x.shape) for x in found]
     if any(x.ndim != 1 for x in found) or any(shape != shapes[0] for shape in shapes):
@@ -240,6 +246,8 @@ def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: 
     ------
     ShapeError
         If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
 
     Examples
     --------
@@ -247,7 +255,8 @@ def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: 
     >>> tape.scipy.spatial.distance.jensenshannon([1.0, 0.0], [0.0, 1.0], 2.0).item()
     1.0
     """
-    p, q = ops.broadcast_arrays(inexact(p), inexact(q))
+    p, q = (_real("jensenshannon", x) for x in (p, q))
+    p, q = ops.broadcast_arrays(p, q)
     out = _metrics.jensenshannon(ops.moveaxis(p, axis, -1), ops.moveaxis(q, axis, -1), base)
     return ops.expand_dims(out, axis) if keepdims else out
 
