@@ -283,7 +283,6 @@ def test_results_are_where_the_rows_were(f, axis):
         (lambda x: np.piecewise(x, [[True, False]], [1]), errors.ShapeError, "same shape"),
         (lambda x: np.piecewise(x, np.ones((2, 3), bool), [1, 2]), errors.ShapeError, "in a list"),
         (lambda x: np.piecewise(x, [np.ones((2, 3), bool)], []), errors.ShapeError, "0 functions"),
-        (lambda x: np.piecewise(x, [np.ones((2, 3), bool)], [1j]), errors.DTypeError, "no element of"),
         (lambda x: np.apply_along_axis(np.sum, 2, x), errors.ShapeError, "no axis 2"),
         (lambda x: np.apply_along_axis(np.sum, 0, x[:, :0]), errors.ShapeError, "no rows"),
         (lambda x: np.diagonal(x, axis1=0, axis2=0), errors.ShapeError, "diagonal"),
@@ -303,6 +302,12 @@ def test_a_bad_call_is_told_and_leaves_nothing_behind(call, error, told):
     with pytest.raises(error, match=told):
         call(x)
     assert all(node.op.name in ("getitem", "greater") for node in trace.nodes[1:])  # those of the test itself
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_a_complex_constant_is_no_element_of_a_real_array(dtype):
+    with pytest.raises(errors.DTypeError, match="piecewise: 1j is no element of"):
+        ops.piecewise(np.arange(3).astype(dtype), [[True, False, True]], [1j])
 
 
 def test_an_axis_may_be_taken_away_but_no_more():

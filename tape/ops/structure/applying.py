@@ -129,8 +129,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         piece = as_operand(piece)
         if np.result_type(piece).kind == "c" and not np.ndim(piece) and dtype.kind != "c":
             raise DTypeError(
-                f"piecewise: {errors.describe(piece)} is no element of {errors.describe(x)}. Give its real part, "
-                "or convert x with astype"
+                f"piecewise: {errors.describe(piece)} is no element of {errors.describe(x)}. Give its real "
+                "part, or convert x with astype"
             )
         piece = fitting(piece, dtype)
         if np.result_type(piece) != dtype:

@@ -146,7 +146,7 @@ def leslie(f: Any, s: Any) -> Any:
     array([[0.5 , 2.  ],
            [0.25, 0.  ]])
     """
-    f, s = as_vector(f), as_vector("leslie", s)
+    f, s = as_vector(f), as_vector(s)
     n = f.shape[-1]
     if s.shape[-1] != n - 1 or n < 2:
         raise ShapeError(
