@@ -230,7 +230,7 @@ RESHAPED = {  # with the number of results that have to be copied
 
 
 @pytest.mark.parametrize("options", [{}, {"donate": 0}], ids=["kept", "donated"])
-@pytest.mark.parametrize("rows", [4, 4000])
+@pytest.mark.parametrize("rows", [4, 600])
 @pytest.mark.parametrize("name", RESHAPED)
 def test_a_result_of_another_shape_is_written_where_it_is_returned(name, rows, options):
     """Nothing is copied that has memory of its own, and no two results share any."""
