@@ -45,7 +45,7 @@ HEADER, LEAF, RESULT = 6, 8, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
-    "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
+    "read_integer", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
     "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
