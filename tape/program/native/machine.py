@@ -467,10 +467,11 @@ def _bind_step(row, frame, body, step, first, stop):  # type: ignore[no-untyped-
     """Write the addresses of what the body of a loop reads and writes in a step into its frame."""
     bindings, states = _field(row, 3), _field(row, 4)
     other = row + _ROW
-    for _ in range(bindings):
+    for _ in range(bindings if step == first else _field(row, 8)):
         slot = body + _SLOTS + 8 * _field(other, 1)
         set_int64(slot, _address(frame, _field(other, 4)) + step * _field(other, 2))
         other += _ROW
+    other = row + _ROW * (1 + bindings)
     do_move = int64_at(_field(frame, FUNCTIONS) + _DO_MOVE)
     for _ in range(states):
         kind = _field(other, 0)
