@@ -540,8 +540,8 @@ def test_a_condition_holds_until_the_next_one_in_its_row_and_bytes_are_copied_as
     )
     run_scalars(
         [
-            (where, 0, 8, 16),
             (condition, 40, 40, 40),
+            (where, 0, 8, 16),
             (where, 0, 8, 24),
             (condition, 41, 41, 41),
             (where, 0, 8, 32),
@@ -549,5 +549,5 @@ def test_a_condition_holds_until_the_next_one_in_its_row_and_bytes_are_copied_as
         ],
         memory,
     )
-    assert floats[2:5].tolist() == [1.0, 2.0, 1.0]
+    assert floats[2:5].tolist() == [2.0, 2.0, 1.0]
     assert memory[40:43].tolist() == [0, 7, 7]

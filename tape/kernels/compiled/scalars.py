@@ -8,7 +8,7 @@ import numpy as np
 
 from tape.kernels.codes import SCALARS
 from tape.kernels.compiled._jit import inner
-from tape.kernels.compiled.pointers import float64s, int64s, uint8s
+from tape.kernels.compiled.pointers import float64s, int64_at, int64s, set_int64, uint8s
 
 
 def _first(signature: str) -> int:
@@ -36,7 +36,7 @@ _BOOL_WHERE, _BOOL_POSITIVE = SCALARS["where", "bb->b"], SCALARS["positive", "b-
 
 
 @inner
-def scalar(kind, x, y, out, is_chosen):  # type: ignore[no-untyped-def]
+def scalar(kind, x, y, out, condition):  # type: ignore[no-untyped-def]
     """Compute with the numbers at one or two addresses, as NumPy's ufunc does, and write the result.
 
     Parameters
@@ -44,23 +44,18 @@ def scalar(kind, x, y, out, is_chosen):  # type: ignore[no-untyped-def]
     kind : int64
         Of `SCALARS`.
     x, y, out : int64
-        Addresses; ``y`` is ``x`` where there is one operand. A condition writes nothing.
-    is_chosen : int64
-        The last condition: 1 or 0.
-
-    Returns
-    -------
-    int64
-        The last condition from here on.
+        Addresses; ``y`` is ``x`` where there is one operand.
+    condition : int64
+        The address of an int64: "condition" writes there and nowhere else, "where" reads it.
     """
-    if kind < _COMPARE_FLOATS:
-        float64s(out)[0] = _float(kind, float64s(x)[0], float64s(y)[0], out, is_chosen)
+    if 0 <= kind < _COMPARE_FLOATS:  # of which all are known: a jump without another look
+        float64s(out)[0] = _float(kind, float64s(x)[0], float64s(y)[0], out, condition)
     elif kind < _COMPARE_INTS:
         uint8s(out)[0] = _comparison(kind - _COMPARE_FLOATS, float64s(x)[0], float64s(y)[0])
     elif kind < _INTS:
         uint8s(out)[0] = _comparison(kind - _COMPARE_INTS, int64s(x)[0], int64s(y)[0])
     elif kind < _INT_TO_FLOAT:
-        int64s(out)[0] = _int(kind, int64s(x)[0], int64s(y)[0], is_chosen)
+        int64s(out)[0] = _int(kind, int64s(x)[0], int64s(y)[0], condition)
     elif kind == _INT_TO_FLOAT:
         float64s(out)[0] = np.float64(int64s(x)[0])
     elif kind == _BOOL_TO_FLOAT:
@@ -68,18 +63,17 @@ def scalar(kind, x, y, out, is_chosen):  # type: ignore[no-untyped-def]
     elif kind == _BOOL_TO_INT:
         int64s(out)[0] = np.int64(uint8s(x)[0] != 0)
     elif kind == _CONDITION:
-        return np.int64(uint8s(x)[0] != 0)
+        set_int64(condition, np.int64(uint8s(x)[0] != 0))
     elif kind == _BOOL_WHERE:
-        uint8s(out)[0] = uint8s(x)[0] if is_chosen else uint8s(y)[0]
+        uint8s(out)[0] = uint8s(x)[0] if int64_at(condition) else uint8s(y)[0]
     elif kind == _BOOL_POSITIVE:
         uint8s(out)[0] = uint8s(x)[0]
     else:
         uint8s(out)[0] = _bool(kind, uint8s(x)[0] != 0, uint8s(y)[0] != 0)
-    return is_chosen
 
 
 @inner
-def _float(kind, a, b, out, is_chosen):  # type: ignore[no-untyped-def]
+def _float(kind, a, b, out, condition):  # type: ignore[no-untyped-def]
     if kind == _ADD:
         return a + b
     if kind == _SUBTRACT:
@@ -125,7 +119,7 @@ def _float(kind, a, b, out, is_chosen):  # type: ignore[no-untyped-def]
     if kind == _POSITIVE:
         return a
     if kind == _WHERE:
-        return a if is_chosen else b
+        return a if int64_at(condition) else b
     if kind == _PLUS_ZERO:
         return a + 0.0
     if kind == _MULTIPLY_PLUS_ZERO:
@@ -149,7 +143,7 @@ def _comparison(which, a, b):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _int(kind, a, b, is_chosen):  # type: ignore[no-untyped-def]
+def _int(kind, a, b, condition):  # type: ignore[no-untyped-def]
     if kind == _INT_ADD:
         return a + b
     if kind == _INT_SUBTRACT:
@@ -161,7 +155,7 @@ def _int(kind, a, b, is_chosen):  # type: ignore[no-untyped-def]
     if kind == _INT_MINIMUM:
         return min(a, b)
     if kind == _INT_WHERE:
-        return a if is_chosen else b
+        return a if int64_at(condition) else b
     if kind == _INT_NEGATIVE:
         return -a
     return abs(a) if kind == _INT_ABSOLUTE else a

@@ -204,13 +204,12 @@ def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 def scalars(frame, entry, count):  # type: ignore[no-untyped-def]
     """Compute with single numbers, one entry after the other.
 
-    What an entry costs is mostly finding out its kind, unless it is that of the one before.
+    What an entry costs is mostly finding out its kind, unless it is that of the one before. The last condition
+    is kept at the beginning of the frame.
     """
-    is_chosen = 1
     for _ in range(count):
         x, y = _address(frame, int64_at(entry + 8)), _address(frame, int64_at(entry + 16))
-        out = _address(frame, int64_at(entry + 24))
-        is_chosen = scalar(int64_at(entry), x, y, out, is_chosen)
+        scalar(int64_at(entry), x, y, _address(frame, int64_at(entry + 24)), frame)
         entry += _ENTRY
 
 
