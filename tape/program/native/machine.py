@@ -204,8 +204,8 @@ def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 def scalars(frame, entry, count):  # type: ignore[no-untyped-def]
     """Compute with single numbers, one entry after the other.
 
-    What an entry costs is mostly finding out its kind, unless it is that of the one before. The last condition
-    is kept at the beginning of the frame.
+    What an entry costs is mostly finding out its kind, unless it is that of the one before. The beginning of
+    the frame keeps the last condition.
     """
     for _ in range(count):
         x, y = _address(frame, int64_at(entry + 8)), _address(frame, int64_at(entry + 16))
