@@ -9,7 +9,7 @@ import pytest
 import tape
 from tape import errors, ops
 from tape.core.rules import TransposedJvp
-from tape.program import making, sweeps
+from tape.program import sweeps
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.specialise import (
@@ -76,7 +76,7 @@ def test_a_function_may_change_what_it_uses_in_a_few_calls(changes):
         warnings.simplefilter("always")
         for k in range(8):
             np.testing.assert_array_equal(compiled(X), X * (1 + min(k + 1, changes)))
-    is_plain = changes > making._MOST_CHANGES
+    is_plain = changes > 3
     assert len(compiled.programs) == (not is_plain)
     assert [each.category for each in told] == [errors.NotCompiledWarning] * is_plain
 
@@ -214,6 +214,8 @@ def test_as_many_leaves_fit_as_there_are_signatures():
     assert known.may_take(FITTING)
     assert not known.may_take([*FITTING[:3], "name"])
     assert Specialisation(None, (), frozenset()).fits([])
+    swapped = np.zeros(2, ">f8")
+    assert not Specialisation(None, (signature_of(swapped),), frozenset()).fits([swapped])
     assert known.rebound() is None
 
 
