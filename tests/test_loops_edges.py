@@ -25,13 +25,15 @@ def shifted(width, is_backwards, function):
     """A number goes from state to state, one in each step; the states are zero at first."""
 
     def f(x, factors):
-        def step(carry, factor):
+        def step(carry, elements):
             first, *others = carry
-            moved = [first, *[function(each) * factor for each in (first, *others[:-1])]]
+            factor, scale = elements
+            moved = [first, *[function(each) * scale for each in (first, *others[:-1])]]
             return tuple(moved), others[-1] * factor
 
         first = (x, *[np.float64(0.0)] * (width - 1))
-        carry, ys = tape.scan(step, first, factors, reverse=is_backwards)
+        scales = np.linspace(1.0, 2.0, len(factors))
+        carry, ys = tape.scan(step, first, (factors, scales), reverse=is_backwards)
         return carry[-1] + np.sum(ys**2 * np.arange(1.0, len(factors) + 1))
 
     return f
