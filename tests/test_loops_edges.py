@@ -411,13 +411,19 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("of_last", [False, True])
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_gradients_by_weights_however_these_are_used(name, reverse):
+def test_gradients_by_weights_however_these_are_used(name, of_last, reverse):
+    """Also of what is collected alone: the last step is not like the others then."""
     use = WEIGHTS[name]
 
     def f(w, h, xs):
-        h, ys = tape.scan(lambda h, x: (np.tanh(use(h, w) * x), np.sum(h)), h, xs, reverse=reverse)
-        return np.sum(h**2) + np.sum(ys)
+        def step(h, x):
+            moved = use(h, w) * x
+            return np.tanh(moved), np.sum(moved**2)
+
+        h, ys = tape.scan(step, h, xs, reverse=reverse)
+        return np.sum(ys) + (np.sum(h**2) if of_last else 0.0)
 
     w, h = np.random.default_rng(0).normal(size=(2, 3, 3))
     gradient = tape.grad(f, (0, 1, 2))
