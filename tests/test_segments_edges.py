@@ -141,6 +141,23 @@ def test_results_may_be_written_to():
         assert array.flags.writeable
         array += 1.0
     np.testing.assert_array_equal(x, np.ones(3))
+    tr = tape.Trace()
+    given = np.zeros((2, 3))
+    _, same, turned = tape.checkpoint(lambda x, y: (x * 2.0, y, y.T))(tr.param(x), given)
+    same += 1.0
+    turned += 2.0
+    np.testing.assert_array_equal(given, np.zeros((2, 3)))
+
+
+def test_numbers_of_python_are_no_operands_of_derivatives_in_programs():
+    seen = []
+
+    def f(x, k):
+        seen.append([(is_float(each), is_differentiated(each)) for each in (x, k)])
+        return x * k
+
+    tape.compile(f)(X, 2.0)
+    assert seen == [[(True, True), (True, False)]]
 
 
 def test_a_segment_has_the_operands_that_it_reads():
@@ -247,4 +264,5 @@ def test_results_that_would_be_frozen_are_refused_in_programs_and_batches(value)
     with pytest.raises(errors.UnsupportedError, match="which is not a float and would be frozen"):
         tape.vmap(lambda x: f(x)[0])(X)
     names = tape.checkpoint(lambda x: (np.sin(x), "name", None))
-    np.testing.assert_allclose(tape.vmap(lambda x: names(x)[0])(X), np.sin(X))
+    for x in (X, np.stack([X, Y])):
+        np.testing.assert_allclose(tape.vmap(lambda x: names(x)[0])(x), np.sin(x))
