@@ -142,10 +142,10 @@ def test_results_may_be_written_to():
         array += 1.0
     np.testing.assert_array_equal(x, np.ones(3))
     tr = tape.Trace()
-    given = np.zeros((2, 3))
+    given = np.zeros((2, 3), int)
     _, same, turned = tape.checkpoint(lambda x, y: (x * 2.0, y, y.T))(tr.param(x), given)
-    same += 1.0
-    turned += 2.0
+    same += 1
+    turned += 2
     np.testing.assert_array_equal(given, np.zeros((2, 3)))
 
 
@@ -255,6 +255,16 @@ def test_results_of_rules_are_of_no_trace_that_is_being_swept():
         segment.checked([X, x * 2.0])
     other = tape.Trace()
     assert len(segment.checked([other.param(X)])) == 1
+
+
+def test_arrays_of_floats_are_not_frozen_in_programs():
+    """Of code that reads a number, and so is called by the program."""
+    f = tape.checkpoint(lambda x: (np.sin(x) * float(x[0]), "name", None))
+    compiled = tape.compile(lambda x: f(x)[0])
+    for x in (X, Y):
+        np.testing.assert_allclose(compiled(x), np.sin(x) * x[0])
+    (program,) = compiled.programs.values()
+    assert program.explain().callbacks
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.True_, np.arange(2)])
