@@ -7,7 +7,9 @@ import pytest
 
 from tape import errors
 from tape.kernels.codes import COPY_ITEMSIZES, DTYPE_CODES, FOLDS, SCALARS, SCANS
-from tape.program.native.functions import blas_number, gufunc_number, matmul_number
+from tape.kernels.registry import needs_of
+from tape.kernels.windowed import pooling_parameters
+from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
 from tape.program.native.opcodes import ARENA, BY_FLAG, FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.runtime.slots import Body, Slot
 from tape.program.runtime.verify import verify
@@ -506,3 +508,21 @@ def test_a_body_writes_only_to_slots_that_are_for_it(size):
             looped([("binding", binding)], {3: Slot(size, 8, True)}, {}, bindings=1)
     else:
         looped(rows, {}, {4: Slot(size, 8, False)}, bindings=1)
+
+
+@pytest.mark.parametrize(("dtype", "columns"), [(np.float64, 31), (np.float32, 63)])
+def test_the_workspace_of_a_kernel_may_be_as_large_as_the_registers(dtype, columns):
+    """Of pooling in one plane: twice the windows of a row, and the lengths of the window."""
+    for length, is_fine in ((columns, True), (columns + 1, False)):
+        parameters = pooling_parameters((1, length), (2,), (length - 1,), (1,), ((0, 0),), (1,))
+        size = np.dtype(dtype).itemsize
+        assert needs_of("max_pool", parameters).workspace * size == 512 + (0 if is_fine else 2 * size)
+        fields = {
+            "kernel": kernel_number("max_pool"), "dtype": DTYPE_CODES[np.dtype(dtype)], "tasks": 1,
+            "threads": 1, "blas": 0, "portion": 1, "y": 0, "z": 0, "parameters": parameters,
+            "x": packed(INPUT, 0), "out": packed(OUTPUT, 0),
+        }  # fmt: skip
+        if is_fine:
+            check(row("kernel", **fields))
+        else:
+            refused("kernel", "parameters", words="a larger workspace than the registers have", **fields)
