@@ -1,4 +1,4 @@
-"""Where operands of a step come from: which of them make a loop one operation, and why others do not."""
+"""Which operands make a Python loop one operation, why others do not, and what becomes of its states."""
 
 import numpy as np
 import pytest
@@ -129,3 +129,39 @@ def test_a_step_that_reads_what_an_earlier_one_has_computed_by_chance_is_in_no_l
     count, told = looped(f, X)
     assert count == 0
     assert ELSEWHERE in told
+
+
+# ---- stacks of states ------------------------------------------------------------------------------------
+
+BLOCKS = [4 * block + k for block in (0, 2, 4, 6, 8, 1, 3, 5, 7, 9) for k in range(4)]
+STACKS = {
+    "in order": (range(40), 0), "backwards": (range(39, -1, -1), 1), "every other": (range(0, 40, 2), 1),
+    "some behind the others": (range(20, 40), 1), "ten pieces": (BLOCKS, 10),
+    "eleven pieces": ([*BLOCKS[:-1], 0], None),
+}  # fmt: skip
+"""Which of forty states are stacked, and of how many slices this is then; None of each state."""
+
+
+@pytest.mark.parametrize("axis", [0, -2, 1, -1])
+@pytest.mark.parametrize("name", STACKS)
+def test_stacks_of_states_are_slices_of_the_array_that_the_loop_collects(name, axis):
+    """Along the first axis, if four states follow each other in the mean."""
+    order, slices = STACKS[name]
+
+    def f(x):
+        states = []
+        for _ in range(40):
+            x = np.tanh(x * 0.9 + 0.1)
+            states.append(x)
+        return np.stack([states[k] for k in order], axis=axis)
+
+    compiled = tape.compile(f)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
+    (program,) = compiled.programs.values()
+    found = sum(of.op == "slice" for of in program.ir.instructions)
+    assert len(program.bodies) == 1
+    if slices is None or axis in (1, -1):
+        assert found >= len(order) - 1
+    else:
+        assert found == slices
