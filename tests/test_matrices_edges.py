@@ -285,3 +285,65 @@ def test_searches_in_nothing_and_for_nothing():
             compiled, program = compiled_for(lambda x, v, side=side: np.searchsorted(x, v, side), *args)
             np.testing.assert_array_equal(compiled(*args), np.searchsorted(*args, side))
             assert ("kernel" in counts(program.ir)) == bool(x and keys)
+
+
+def numpys(f, *args):
+    """The program of a function, which returns what NumPy does, of the same dtype and shape."""
+    compiled, program = compiled_for(f, *args)
+    for _ in range(2):
+        found, expected = compiled(*args), f(*args)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_array_equal(found, expected)
+    return program
+
+
+def kernels(program):
+    return [of.attrs[0] for of in program.ir.instructions if of.op == "kernel"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(1,), (5,), (3, 4), (2, 5), (4, 1), (1, 4)])
+def test_quantiles_of_rows_of_which_some_have_nan(shape, dtype):
+    x = normal(*shape, dtype=dtype)
+    holed = x.copy()
+    holed.flat[0] = np.nan
+    halves = np.array([0.5, 0.25, 1.0, 0.0])
+    for axis in (None, 0, -1):
+        for rows in (x, holed):
+            numpys(lambda x, axis=axis: np.quantile(x, halves, axis=axis, method="lower"), rows)
+            numpys(lambda x, axis=axis: np.nanquantile(x, halves, axis=axis, method="higher"), rows)
+            program = numpys(lambda x, axis=axis: np.quantile(x, halves[:0], axis=axis), rows)
+            assert not program.explain().callbacks
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (np.zeros((2, 0)), []), (np.zeros((2, 1)), []), (np.arange(6.0).reshape(1, 6), ["argsort"]),
+        (np.array([[1.0, 2, 0, 1], [2, 1, 2, 1]]), ["refined_order"]), (np.array([3.0]), []),
+    ],
+)  # fmt: skip
+def test_orders_by_several_keys(keys, expected):
+    found = kernels(numpys(np.lexsort, keys))
+    assert set(expected) <= {name.removeprefix("stable_") for name in found}
+    assert bool(found) == bool(expected)
+
+
+@pytest.mark.parametrize("kth", [0, 3, -1, (0, 5), (2, -2)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_partitions_put_elements_where_sorting_does(axis, kth):
+    x = (
+        np.sin(np.arange(1300.0) ** 2).reshape(650, 2)
+        if axis == 0
+        else np.cos(np.arange(1300.0)).reshape(2, 650)
+    )
+    compiled, program = compiled_for(lambda x: np.partition(x, kth, axis), x)
+    found, places = compiled(x), np.atleast_1d(kth)
+    np.testing.assert_array_equal(np.take(found, places, axis), np.take(np.sort(x, axis), places, axis))
+    np.testing.assert_array_equal(np.sort(found, axis), np.sort(x, axis))
+    for place in places % 650:
+        before, behind = np.split(np.moveaxis(found, axis, 0), [place])
+        assert np.all(np.max(before, axis=0, initial=-np.inf) <= np.min(behind, axis=0))
+    assert not program.explain().callbacks
+    assert "partition_order" in kernels(program)
