@@ -308,13 +308,17 @@ def test_quantiles_of_rows_of_which_some_have_nan(shape, dtype):
     x = normal(*shape, dtype=dtype)
     holed = x.copy()
     holed.flat[0] = np.nan
-    halves = np.array([0.5, 0.25, 1.0, 0.0])
+    shares = np.array([0.5, 0.25, 1.0, 0.0])
     for axis in (None, 0, -1):
-        for rows in (x, holed):
-            numpys(lambda x, axis=axis: np.quantile(x, halves, axis=axis, method="lower"), rows)
-            numpys(lambda x, axis=axis: np.nanquantile(x, halves, axis=axis, method="higher"), rows)
-            program = numpys(lambda x, axis=axis: np.quantile(x, halves[:0], axis=axis), rows)
-            assert not program.explain().callbacks
+        functions = [
+            lambda x, axis=axis: np.quantile(x, shares, axis=axis, method="lower"),
+            lambda x, axis=axis: np.nanquantile(x, shares, axis=axis, method="higher"),
+            lambda x, axis=axis: np.quantile(x, shares[:0], axis=axis),
+            lambda x, axis=axis: np.nanmedian(x, axis=axis),
+        ]
+        for f in functions:
+            for rows in (x, holed):
+                assert not numpys(f, rows).explain().callbacks
 
 
 @pytest.mark.parametrize(
