@@ -94,7 +94,6 @@ CRUDE = {
     "of secants, given": {"x0": 1.0, "x1": 1.5, "xtol": 1e-8},
     "of options": {"bracket": (0.0, 3.0), "method": "bisect", "options": {"xtol": 1e-8}},
     "of options first": {"bracket": (0.0, 3.0), "method": "bisect", "xtol": 1e-13, "options": {"xtol": 1e-8}},
-    "of tol": {"x0": 1.0, "x1": 1.5, "options": {"tol": 1e-8}},
 }
 
 
@@ -113,10 +112,34 @@ def test_the_tolerance_of_root_scalar_is_the_one_that_scipy_stops_at(name):
     assert slope == pytest.approx(1e-8 / 12, rel=1e-12)
 
 
+def test_a_tolerance_by_its_other_name_counts_as_well():
+    """It is a coarser one than the default."""
+    options = {"x0": 1e-5, "x1": 1.5e-5, "options": {"tol": 1e-5}}
+    f = lambda a: optimize.root_scalar(lambda x: (x * 1e5) ** 3 - a, **options).root  # noqa: E731
+    value, slope = tape.value_and_grad(f)(8.0)
+    assert abs(value - 2e-5) > 1e-7
+    assert slope == pytest.approx(1e-5 / 12, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [*BRACKETING, "root_scalar"])
+def test_a_small_jump_beside_a_large_number_is_no_root(name):
+    def crossing(a):
+        f = lambda x: x - a + 0.05 * np.sign(x - 100.0)  # noqa: E731
+        if name == "root_scalar":
+            return optimize.root_scalar(f, bracket=(0.0, 201.0)).root
+        return getattr(optimize, name)(f, 0.0, 201.0)
+
+    with refused(errors.ConvergenceError, "what was found is no root"):
+        tape.grad(crossing)(100.0)
+
+
 def test_a_fine_bracket_is_not_taken_for_a_crude_one():
-    """Without tolerances that of a bracket is 2e-12, so that what is farther off is no root."""
-    found = tape.grad(lambda a: optimize.root_scalar(lambda x: (x * 1e8) ** 3 - a, bracket=(0.0, 3e-8)).root)
-    assert found(8.0) == pytest.approx(1e-8 / 12, rel=1e-12)
+    """Of a bracket the tolerance is 2e-12, within which the slope hardly changes, and not that of secants."""
+    f = lambda x, a: x + 1e9 * x**2 - a  # noqa: E731
+    found = tape.grad(lambda a: optimize.root_scalar(f, (a,), bracket=(-4e-10, 1e-9)).root)
+    assert found(0.0) == pytest.approx(1, rel=1e-9)
+    with refused(errors.SingularMatrixError, "too small to be known"):
+        tape.grad(lambda a: optimize.root_scalar(f, (a,), x0=1e-12, x1=2e-12).root)(0.0)
 
 
 @pytest.mark.parametrize("given", ["functions", "tuple"])
@@ -208,6 +231,9 @@ CERTIFIED = {
         lambda x: x + 3e6 * x**2, 0.0, 1.0, 0.0, 0, 0.0),  # by 4 * 1e-10 * 6e6
     "bent more": (lambda x: x + 1e9 * x**2, 0.0, 1.0, 0.0, VANISHING, 0.0),
     "bent elsewhere": (lambda x: x + 1e9 * x**2, 0.0, 1e-12, 0.0, 0, 0.0),
+    "bent on the right": (
+        lambda x: x + 1e9 * np.maximum(x, 0.0) ** 2, 0.0, 1.0, 0.0, VANISHING, 0.0),
+    "bent on the left": (lambda x: x + 1e9 * np.minimum(x, 0.0) ** 2, 0.0, 1.0, 0.0, VANISHING, 0.0),
     "unknown around": (lambda x: np.where(np.abs(x) < 1e-12, x, np.nan * x), 0.0, 1.0, 0.0, 0, 0.0),
 }  # fmt: skip
 
@@ -301,7 +327,7 @@ def test_options_of_fixed_point_arrive_at_scipy(method):
 
 
 def test_how_far_from_a_solution_solvers_may_stop():
-    """A thousandth of the tolerance of fixed points, a hundredth of that of systems."""
+    """At a fixed point that steps of a two hundredth approach, two hundred tolerances off."""
     far = lambda a: optimize.fixed_point(  # noqa: E731
         lambda x: x + (a - x) / 200, 1.0, xtol=1e-3, maxiter=10**4, method="iteration"
     )
@@ -412,11 +438,13 @@ def test_equations_of_a_minimum():
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
+RIM, CORNER = 0.5**0.5, 0.75**0.5
 CERTIFICATES = {
+    # nearest to, where the solver stopped: unknowns and multiplier, what is active, fault
     "inside": ((0.3, 0.2), (0.3, 0.2), (0.3, 0.2, 0.0), (0, 0, 0), 0),
-    "at the rim": ((0.9, -0.9), (0.5**0.5, -(0.5**0.5)), (0.5**0.5, -(0.5**0.5), 0.9 * 2**0.5 - 1), (0, 0, 1), 0),
+    "at the rim": ((0.9, -0.9), (RIM, -RIM), (RIM, -RIM, 0.9 / RIM - 1), (0, 0, 1), 0),
     "at a side": ((0.0, 5.0), (0.0, 0.5), (0.0, 0.5, 0.0), (0, 1, 0), 0),
-    "at both": ((3.0, 5.0), (0.75**0.5, 0.5), (0.75**0.5, 0.5, 3 / 0.75**0.5 - 1), (0, 1, 1), 0),
+    "at both": ((3.0, 5.0), (CORNER, 0.5), (CORNER, 0.5, 3 / CORNER - 1), (0, 1, 1), 0),
     "taken for a side": ((0.3, 0.5 - 1e-4), (0.3, 0.5), (0.3, 0.5 - 1e-4, 0.0), (0, 0, 0), 0),
     "just at a side": ((0.3, 0.5), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 0, 0), 11),
     "just at the rim": ((0.6, -0.8), (0.6, -0.8), (0.6, -0.8, 0.0), (0, 0, 0), 21),
@@ -813,9 +841,7 @@ def test_rows_of_linear_programs_are_named():
     """What follows from others: the second of two rows, of inequalities and of equations after these."""
     ones, twice = [[1.0, 1.0], [-1.0, -1.0]], [[1.0, 2.0], [2.0, 4.0]]
     with refused(errors.UnsupportedError, "linprog: the gradient of row 1 of A_ub depends linearly"):
-        tape.grad(lambda b: optimize.linprog([1.0, 1.0], ones, np.stack([9.0, b]), bounds=(1, None)).fun)(
-            -2.0
-        )
+        tape.grad(lambda b: optimize.linprog([1, 1], ones, np.stack([9.0, b]), bounds=(1, None)).fun)(-2.0)
     for above, below in ((None, None), (ones, [9.0, 9.0])):
         with refused(errors.UnsupportedError, "linprog: the gradient of row 1 of A_eq depends linearly"):
             tape.grad(
