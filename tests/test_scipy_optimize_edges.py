@@ -14,6 +14,7 @@ from tape.scipy.optimize._curve_fit import _of_one_tree
 from tape.scipy.optimize._functions import Latest
 from tape.scipy.optimize._implicit import is_regular
 from tape.scipy.optimize._layout import Unknowns, as_two_sides
+from tape.scipy.optimize._linear import _box
 from tape.scipy.optimize._minimize import _kind_of
 from tape.scipy.optimize._optimality import Conditions, Limits
 from tape.scipy.optimize._roots import NO_ROOT, VANISHING, certified_root
@@ -335,6 +336,19 @@ def test_how_far_from_a_solution_solvers_may_stop():
     assert tape.grad(far)(2.0) == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.parametrize(("start", "is_near"), [(8e-6, True), (12e-6, False), (-8e-6, True)])
+def test_how_far_from_a_root_other_methods_may_stop(start, is_near):
+    """A hundred thousandth, of a root that is zero."""
+    stay = {"method": "df-sane", "options": {"fatol": 1.0}}
+    slope = tape.grad(lambda a: root(lambda x: x - a, np.array([start]), **stay).x[0])
+    assert root(lambda x: x, np.array([start]), **stay).x.tolist() == [start]
+    if is_near:
+        assert slope(0.0) == 1.0
+    else:
+        with refused(errors.ConvergenceError, "what was found is no root"):
+            slope(0.0)
+
+
 @pytest.mark.parametrize("method", ["hybr", "lm"])
 def test_roots_have_counts_but_in_programs(method):
     def solved(a):
@@ -579,6 +593,20 @@ def test_derivatives_of_constraints_that_are_names_are_no_functions():
                 lambda x: x[0], 0.5, 1.0, **{name: lambda *args: np.ones((1, 2))}))  # fmt: skip
 
 
+@pytest.mark.parametrize("method", ["Nelder-Mead", "BFGS"])
+def test_progress_of_minima_shows_values(method, capsys):
+    minimize(lambda x: np.sum(x**2) + 12.5, np.zeros(2), method=method, progress=True)
+    assert "value 12.5" in capsys.readouterr().err
+
+
+def test_callbacks_that_take_more_than_a_result_get_the_tree():
+    seen = []
+    minimize(
+        lambda p: (p["a"] - 1) ** 2, {"a": 0.0}, callback=lambda intermediate_result, more=None: seen.append(
+            intermediate_result))  # fmt: skip
+    assert seen[-1] == {"a": pytest.approx(1.0)}
+
+
 @pytest.mark.parametrize("method", ["L-BFGS-B", "trust-constr"])
 def test_counts_of_minima_are_left_out_in_programs(method):
     def lowest(a):
@@ -701,6 +729,16 @@ def test_costs_of_losses_at_and_beside_the_bend(loss):
     assert found.value == pytest.approx(fit(original.least_squares, 1.0), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("loss", "weight"),
+    [("soft_l1", 1.25**-0.5), ("huber", 1.0), ("cauchy", 1 / 1.25), ("arctan", 1 / 1.0625)],
+)
+def test_residuals_that_vanish_have_derivatives_of_their_loss(loss, weight):
+    residuals = lambda x, a: np.stack([0.0 * x[0], x[0] - a, x[0] + a])  # noqa: E731
+    slope = tape.grad(lambda a: least_squares(residuals, np.zeros(1), (a,), loss=loss).cost)
+    assert slope(0.5) == pytest.approx(weight, rel=1e-9)
+
+
 def test_a_fit_of_the_default_scale_and_loss():
     y = np.sin(3 * T)
     with tape.Trace() as trace:
@@ -729,6 +767,10 @@ def model_of_any(x, *p):
     return sum(p) * x
 
 
+def model_of_two_and_any(x, a, b, *p):
+    return a * x + b + sum(p)
+
+
 def model_of_any_args(*args):
     return args[1] * args[0]
 
@@ -749,6 +791,8 @@ def model_of_keywords(x, a, b, *, c=1.0):
         (model_with_default, None, [1.0]),
         (model_of_any, [2.0, 3.0], [2.0, 3.0]),
         (model_of_any, None, "is unknown"),
+        (model_of_two_and_any, None, "is unknown"),
+        (model_of_two_and_any, [2.0, 3.0], [2.0, 3.0]),
         (model_of_any, 2.0, "one by one"),
         (model_of_any_args, [2.0, 3.0], "tree"),
         (model_of_any_args, None, "is unknown"),
@@ -835,6 +879,38 @@ def test_bounds_of_linear_programs_hold_vars(bounds, slopes):
         return optimize.linprog([1.0, -2.0], bounds=bounds(low, high)).fun
 
     np.testing.assert_allclose(tape.grad(value, (0, 1))(1.0, 3.0), slopes, atol=1e-9)
+
+
+def test_sides_of_linear_programs():
+    """A pair, an array and None are those of all elements; NaN is no limit, and neither is None."""
+    inf, nan = np.inf, np.nan
+    for bounds, low, high in (
+        (None, [0, 0], [inf, inf]),
+        ((), [0, 0], [inf, inf]),
+        ((None, None), [-inf, -inf], [inf, inf]),
+        ((-1, None), [-1, -1], [inf, inf]),
+        ([(None, 2)], [-inf, -inf], [2, 2]),
+        ([(-1, 2), (None, 3)], [-1, -inf], [2, 3]),
+        (np.array([-1.0, nan]), [-1, -1], [inf, inf]),
+        (np.array([[nan, 2], [-1, nan]]), [-inf, -1], [2, inf]),
+        (((np.int64(1), np.float32(2)), [3, 4]), [1, 3], [2, 4]),
+    ):
+        found = _box(bounds, 2)
+        assert [side.tolist() for side in found] == [low, high]
+
+
+def test_the_first_rows_of_linear_programs_are_named():
+    """What follows from the bounds of all elements."""
+    c, row = [1.0, 1.0], [[1.0, 1.0]]
+    for above, below, name in ((None, None, "A_eq"), (row, [9.0], "A_eq"), ([[-1.0, -1.0]], None, "A_ub")):
+
+        def value(b, above=above, below=below, name=name):
+            equal = (row, np.stack([b])) if name == "A_eq" else (None, None)
+            limits = np.stack([-b]) if name == "A_ub" else below
+            return optimize.linprog(c, above, limits, *equal, bounds=(1, None)).fun
+
+        with refused(errors.UnsupportedError, f"linprog: the gradient of row 0 of {name} depends linearly"):
+            tape.grad(value)(2.0)
 
 
 def test_rows_of_linear_programs_are_named():
