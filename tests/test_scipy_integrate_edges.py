@@ -155,6 +155,25 @@ def test_infinite_limits_in_batches_beside_finite_ones():
     assert_close(by_high, [0.0, 0.0], 0)
 
 
+def test_slopes_at_infinite_limits_do_not_need_the_integrand_at_zero():
+    """There it is infinite; that of a batch is taken at the other limit instead."""
+    upper = lambda b: integrate.quad(lambda x: np.exp(-x) / x, 1.0, b)[0]  # noqa: E731
+    bent = tape.vmap(tape.grad(tape.grad(upper)))(np.array([2.0, np.inf]))
+    assert_close(bent, [-np.exp(-2.0) * (1 / 2 + 1 / 4), 0.0], 1e-12)
+    lower = lambda a: integrate.quad(lambda x: np.exp(x) / x, a, -1.0)[0]  # noqa: E731
+    bent = tape.vmap(tape.grad(tape.grad(lower)))(np.array([-2.0, -np.inf]))
+    assert_close(bent, [np.exp(-2.0) * (1 / 2 + 1 / 4), 0.0], 1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+def test_an_argument_that_the_integrand_leaves_out_moves_nothing():
+    f = lambda idle: integrate.quad_vec(lambda x, idle: np.array([x, 1.0]), 0.0, 2.0, args=(idle,))[0]  # noqa: E731
+    value, moved = tape.jvp(f, (np.ones(3),), (np.ones(3),))
+    assert_close(value, [2.0, 2.0], 1e-14)
+    assert np.shape(moved) == (2,)
+    assert_close(moved, [0.0, 0.0], 0)
+
+
 def test_points_serve_derivatives_as_well():
     calls = []
 
@@ -417,6 +436,34 @@ def test_no_time_before_an_event_that_ends_the_integration():
         return out.t_events[0][0]
 
     assert_close(tape.grad(ended)(1.3), -np.log(2) / 1.69, 1e-6)
+
+
+@pytest.mark.parametrize("times", [None, [0.0, 0.1, 0.3]])
+@pytest.mark.parametrize("stop", [False, True])
+def test_numbers_beside_derivatives_are_scipys_also_where_an_event_ends_the_integration(times, stop):
+    """With tolerances of a tenth the steps of the solver show."""
+
+    def states(of, k):
+        event = lambda t, y: y[0] - 0.6  # noqa: E731
+        event.terminal = stop
+        options = {"t_eval": times, "events": event, "rtol": 0.1, "atol": 0.1}
+        return of.solve_ivp(lambda t, y: -k * y**2, (0.0, 9.0), [1.0], **options).y[0]
+
+    expected = states(original, 1.3)
+    found = tape.vjp(lambda k: states(integrate, k), 1.3)[0]
+    assert len(found) == len(expected)
+    assert_close(found[: len(expected) - (times is None and stop)],
+                 expected[: len(expected) - (times is None and stop)], 1e-13)  # fmt: skip
+
+
+def test_events_and_unknown_times_in_programs_are_refused():
+    event = lambda t, y: y[0] - 0.6  # noqa: E731
+    for options in ({"t_eval": [1.0], "events": event}, {"events": event}, {}):
+        f = lambda k, options=options: integrate.solve_ivp(lambda t, y: -k * y, (0, 1), [1.0], **options).y  # noqa: E731
+        with pytest.raises(errors.UnsupportedError, match="must be given as t_eval, and there are no events"):
+            tape.compile(f)(2.0)
+    f = lambda k: integrate.solve_ivp(lambda t, y: -k * y, (0, 1), [1.0], t_eval=[1.0]).y  # noqa: E731
+    assert_close(tape.compile(f)(2.0), f(2.0), 1e-12)
 
 
 def test_times_of_a_solution_that_was_asked_at_none():
