@@ -1,5 +1,6 @@
 """What functions reach by their names, piece by piece: names in code, constants, changes, copies."""
 
+from contextlib import contextmanager
 from functools import partial
 from types import FunctionType, MethodType
 
@@ -194,6 +195,24 @@ def test_functions_and_arrays_that_are_reached():
     assert [type(one) for one in reach.all_functions()].count(MethodType) == 1
 
 
+def test_keyword_defaults_alone_are_reached():
+    array = np.ones(1)
+    assert set(Reach(made("f = lambda x, *, g=given: g()", given=with_cell(array))).arrays) == {id(array)}
+
+
+def test_variables_of_functions_of_libraries_are_passed_over_but_what_they_are_bound_to_is_not():
+    array = np.ones(1)
+
+    def rows():
+        yield array
+
+    wrapped = contextmanager(rows)
+    reach = Reach(wrapped)
+    assert set(reach.functions) == {id(wrapped), id(rows)}
+    assert set(reach.cells) == {id(rows.__closure__[0])}
+    assert set(reach.arrays) == {id(array)}
+
+
 def test_arrays_of_objects_and_items_far_behind_are_left_out():
     objects, far, near = np.array([None]), np.zeros(1), np.ones(1)
     reach = Reach(made("f = lambda x: a + b", a=objects, b=(*[0] * 63, near, far)))
@@ -336,6 +355,21 @@ def test_copies_of_those_functions_that_depend_on_what_has_changed():
     assert copies.mapped((space["direct"], 3))[0](2.0) == 2.0
     space["plain"] = lambda x: 0.0
     assert copies.mapped(space["f"])(1.0) == 3.0  # other globals are as they are now
+
+
+def test_copies_of_functions_one_of_which_looks_names_up():
+    space = {"c": 1.0}
+    exec(
+        "def looks(x): return eval('c') + c\n"
+        "def reads(x): return c\n"
+        "def f(x, pair=(reads, looks, 3)): return pair[0](x) + pair[1](x) * pair[2]\n",
+        space,
+    )
+    reach = Reach(space["f"])
+    space["c"] = 100.0
+    copies = Copies(reach, reach.changed(), {})
+    assert not copies.is_lasting
+    assert copies.mapped(space["f"])(0.0) == 1.0 + 2.0 * 3
 
 
 @pytest.mark.parametrize("needs_all", [False, True])
