@@ -241,6 +241,15 @@ def test_parts_of_what_a_function_returns_are_copied_apart(kind):
     assert own_parts(3.5) == 3.5
 
 
+def test_a_part_that_one_other_name_holds_is_copied():
+    buffer = np.ones(3)
+    found = [buffer, np.zeros(3)]
+    address = found[1].__array_interface__["data"][0]
+    own = own_parts(found)
+    assert own[0] is not buffer
+    assert own[1].__array_interface__["data"][0] == address
+
+
 def test_parts_that_nothing_holds_are_not_copied():
     found = [np.ones(3), np.ones(4)]
     addresses = [part.__array_interface__["data"][0] for part in found]
