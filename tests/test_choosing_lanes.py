@@ -175,7 +175,7 @@ def test_owners_of_memory():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_views_move_together(order):
-    whole = np.arange(12.0).reshape(3, 4, order=order)
+    whole = np.array(np.arange(12.0).reshape(3, 4), order=order)
     views = [whole, whole[1:], whole[1:, ::-2], whole.T[2]]
     expected = [view.copy() for view in views]
     moved = sharing._moved(views)
@@ -187,7 +187,7 @@ def test_views_move_together(order):
     assert moved[0].tolist() == expected[0].tolist()
     assert moved[1][0].tolist() == expected[0][1].tolist()
     assert moved[3][1] == expected[0][1, 2]
-    assert whole.tolist() == np.arange(12.0).reshape(3, 4, order=order).tolist()
+    assert whole.tolist() == np.arange(12.0).reshape(3, 4).tolist()
 
 
 def test_a_row_is_there_until_something_else_is_written():
@@ -231,6 +231,38 @@ def test_writing_to_views_within_a_batch_reaches_all_of_them():
         shaped[1, 1] = 8.0
         assert lanes.values(x)[:, 3].tolist() == [8, 8]
         assert given.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_one_view_and_what_it_is_a_view_of():
+    with Lanes(2) as lanes:
+        x = lanes.batch(np.arange(4.0).reshape(2, 2)) * 1.0
+        tail = x[1:]
+        tail[0] = 7.0
+        assert lanes.values(x).tolist() == [[0, 7], [2, 7]]
+        alone = lanes.batch(np.arange(2.0).reshape(2, 1)) * 1.0
+        for number in (alone.reshape(()), alone[0, ...]):
+            number[...] = number + 5.0
+        assert lanes.values(alone).tolist() == [[10], [11]]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tape.compile])
+def test_views_within_a_batch_are_differentiated(way):
+    """Of an array that is recorded, views of views, and rows."""
+
+    def f(x, i):
+        y = x * 1.0
+        tail = y[1:][1:]
+        tail *= x[0]
+        y[1] = tail[0] * 2.0
+        return np.sum(y * np.arange(4.0)) + y[i]
+
+    xs, at = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), np.array([2, 1])
+    found = way(tape.vmap(tape.grad(f)))(xs, at)
+    for x, i, slope in zip(xs, at, found, strict=True):
+        a, _, c, d = x
+        expected = np.array([2 * c + 2 * c + 3 * d, 0.0, 4 * a, 3 * a])  # of 2 a c + 2 a c + 3 a d
+        expected += np.array([c, 0.0, a, 0.0]) * (1 if i == 2 else 2)
+        np.testing.assert_allclose(slope, expected)
 
 
 def test_views_whose_layout_is_not_known_are_refused():
