@@ -116,6 +116,39 @@ def test_generators_that_are_returned_have_moved_on(is_argument):
     assert found["rng"].normal() == plain.normal()
 
 
+def test_a_generator_that_is_returned_is_that_of_the_call():
+    f = tape.compile(lambda x, rng: (x * rng.normal(), rng))
+    for k in (1, 2, 3):
+        given = make(k)
+        value, returned = f(2.0, given)
+        assert returned is given
+        assert value == 2.0 * make(k).normal()
+
+
+def test_generators_that_share_their_bits_draw_one_after_the_other():
+    bits, plain = np.random.PCG64(1), np.random.Generator(np.random.PCG64(1))
+    one, other = Generator(bits), Generator(bits)
+    f = tape.compile(lambda x, a, b: [x * a.normal(), x * b.normal(), x * a.normal()])
+    for _ in range(2):
+        assert f(2.0, one, other) == [2.0 * z for z in plain.normal(size=3)]
+    sources = [one]
+    assert _replaced(sources, 0, other).number == 0
+    assert sources == [one]
+
+
+def test_programs_of_functions_that_draw_can_be_called():
+    rng, given = make(1), make(2)
+    compiled = tape.compile(lambda x, own: x * own.normal() + rng.normal())
+    compiled(2.0, make(0))
+    (program,) = compiled.programs.values()
+    state = make(1)
+    state.normal()
+    assert program(2.0, given) == 2.0 * make(2).normal() + state.normal()
+    generators = program.generators
+    (again,) = compiled.programs.values()
+    assert again.generators is generators
+
+
 def test_functions_that_return_a_generator_without_drawing_from_it():
     rng = make(1)
     f = tape.compile(lambda x, own: (x * 2, own, rng))
