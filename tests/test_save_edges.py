@@ -6,10 +6,12 @@ import pytest
 import tape
 from tape import errors
 from tape.core.bit_states import state_of, state_size
+from tape.core.op import Op
+from tape.core.streams import Source
 from tape.program.calls import generators
 from tape.program.calls.calling import Leaf
 from tape.program.files import archive
-from tape.program.files.callbacks import callback_of, is_portable
+from tape.program.files.callbacks import PORTABLE, callback_of, is_portable
 from tape.program.files.structures import (
     Damaged,
     _bits,
@@ -120,7 +122,10 @@ def test_callbacks_that_nobody_has_declared(name):
 
 
 def test_other_operations_are_not_portable():
-    assert not is_portable(tape.core.op.Op(lambda x: x, name="draw"))
+    """Nor is the operation itself, of which a program calls back a packed form."""
+    tape.random.default_rng(0)
+    assert not is_portable(Op(lambda x: x, name="draw"))
+    assert not is_portable(PORTABLE["draw"].op)
 
 
 def call_of(*args, kwargs=()):
@@ -157,6 +162,12 @@ def _renamed(branch):
 
 NUMBER = Leaf(float, (), np.dtype(float))
 STATE = Leaf(np.ndarray, (state_size("PCG64"),), np.dtype(np.int64))
+
+
+def test_generators_of_files_are_of_any_type_and_closed_over_by_none():
+    trees = [call_of(LEAF, ["generator", 1]), LEAF]
+    (one,) = calling_of(trees, 1, 1, (), frozenset(), ("PCG64", "Philox")).arguments.fixed.values()
+    assert (one.number, one.kind, one.type, one.is_closed_over) == (1, "Philox", Source, False)
 
 
 def test_generators_that_are_arguments_and_those_that_are_not():
