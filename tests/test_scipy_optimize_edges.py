@@ -461,6 +461,9 @@ CERTIFICATES = {
     "at both": ((3.0, 5.0), (CORNER, 0.5), (CORNER, 0.5, 3 / CORNER - 1), (0, 1, 1), 0),
     "taken for a side": ((0.3, 0.5 - 1e-4), (0.3, 0.5), (0.3, 0.5 - 1e-4, 0.0), (0, 0, 0), 0),
     "just at a side": ((0.3, 0.5), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 0, 0), 11),
+    "hardly pressed to a side": ((0.3, 0.5 + 1e-10), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 0, 0), 11),
+    "pressed to a side": ((0.3, 0.5 + 1e-7), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 1, 0), 0),
+    "hardly away from a side": ((0.3, 0.5 - 1e-9), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 0, 0), 11),
     "just at the rim": ((0.6, -0.8), (0.6, -0.8), (0.6, -0.8, 0.0), (0, 0, 0), 21),
     "elsewhere": ((0.3, 0.2), (0.9, -0.2), (0.9, -0.2, 0.0), (0, 0, 0), 4),
     "not finite": ((0.3, 0.2), (np.nan, 0.2), (np.nan, 0.2, np.nan), (np.nan, 0, np.nan), 4),
@@ -474,6 +477,28 @@ def test_certificates_of_minima(name):
     assert found.fault == fault
     np.testing.assert_allclose(found.z, z, atol=1e-12)
     np.testing.assert_allclose(found.data, data, atol=0)
+
+
+def test_the_first_fault_is_the_one_that_is_told():
+    """With the bound that is near taken as active there would be another one."""
+    flat = Conditions(2, lambda x: (x[0] - 0.3) ** 2, lambda: (np.array([-2.0, 0.0]), np.array([2.0, 9.0])))
+    assert flat.certify(np.array([0.3, 5e-4])).fault == 3
+    assert flat.certify(np.array([0.3, 0.0])).fault == 11
+
+
+def test_limits_become_active_one_after_the_other():
+    """Each of three drives the next one to its bound, which is a hundredth away, beside a large element."""
+
+    def residuals(x):
+        return np.stack([x[0] - 100.0, x[1] - 1.01, x[2] + x[1] - 2.005, x[3] + x[2] + x[1] - 3.003])
+
+    bounds = np.array([-500.0, 0.0, 0.0, 0.0]), np.array([500.0, 1.0, 1.0, 1.0])
+    found = Conditions(4, lambda x: np.sum(residuals(x) ** 2), lambda: bounds).certify(
+        np.array([100.0, 0.99, 0.99, 0.99])
+    )
+    assert found.fault == 0
+    assert found.data.tolist() == [0, 1, 1, 1]
+    np.testing.assert_allclose(found.z, [100.0, 1.0, 1.0, 1.0], rtol=1e-14)
 
 
 def test_equalities_may_pull_either_way():
