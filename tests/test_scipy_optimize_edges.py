@@ -464,6 +464,8 @@ CERTIFICATES = {
     "hardly pressed to a side": ((0.3, 0.5 + 1e-10), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 0, 0), 11),
     "pressed to a side": ((0.3, 0.5 + 1e-7), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 1, 0), 0),
     "hardly away from a side": ((0.3, 0.5 - 1e-9), (0.3, 0.5), (0.3, 0.5, 0.0), (0, 0, 0), 11),
+    "found to be at a side": ((0.3, 0.5 - 2e-9), (0.3, 0.4997), (0.3, 0.4997, 0.0), (0, 0, 0), 11),
+    "found to be beside it": ((0.3, 0.5 - 2e-7), (0.3, 0.4997), (0.3, 0.5 - 2e-7, 0.0), (0, 0, 0), 0),
     "just at the rim": ((0.6, -0.8), (0.6, -0.8), (0.6, -0.8, 0.0), (0, 0, 0), 21),
     "elsewhere": ((0.3, 0.2), (0.9, -0.2), (0.9, -0.2, 0.0), (0, 0, 0), 4),
     "not finite": ((0.3, 0.2), (np.nan, 0.2), (np.nan, 0.2, np.nan), (np.nan, 0, np.nan), 4),
@@ -484,6 +486,17 @@ def test_the_first_fault_is_the_one_that_is_told():
     flat = Conditions(2, lambda x: (x[0] - 0.3) ** 2, lambda: (np.array([-2.0, 0.0]), np.array([2.0, 9.0])))
     assert flat.certify(np.array([0.3, 5e-4])).fault == 3
     assert flat.certify(np.array([0.3, 0.0])).fault == 11
+
+
+def test_a_saddle_is_no_minimum_but_along_a_limit():
+    """Newton's method finds it as well; at the bound nothing moves in the direction that falls."""
+
+    def certified(objective, low):
+        bounds = np.array([low, -9.0]), np.array([9.0, 9.0])
+        return Conditions(2, objective, lambda: bounds).certify(np.array([0.0, 0.0])).fault
+
+    assert certified(lambda x: x[1] ** 2 - x[0] ** 2, -9.0) == 4
+    assert certified(lambda x: x[1] ** 2 - x[0] ** 2 + x[0], 0.0) == 0
 
 
 def test_limits_become_active_one_after_the_other():
