@@ -52,7 +52,6 @@ ALIKE = {
     "another number": (lambda f, x: f(x, 2) + f(x, 3) + f(x, 2) + f(x, 3), 2),
     "by keyword and by position": (lambda f, x: f(x, k=2) + f(x, 2), 0),
     "another keyword": (lambda f, x: f(x, k=2, a=2) + f(x, k=2, b=2), 0),
-    "another shape": (lambda f, x: f(x, 2) + f(x[:1], 2) + f(x[1:2], 2), 1),
     "another dtype": (lambda f, x: f(x, 2) + f(x.astype(np.float32), 2) + f(x.astype("f4"), 2), 1),
     "a bool for a number": (lambda f, x: f(x, 1) + f(x, True) + f(x, 1), 1),
     "tuples without Vars are not known": (lambda f, x: f(x, 2, (1, 2)) + f(x, 2, (1, 2)), 0),

@@ -91,7 +91,7 @@ def test_tables_lie_behind_the_rows(name, field, size):
 LOOP_RANGES = [
     (0, "body", 0, 1), (0, "length", 0, MOST), (0, "portion", 1, MOST), (0, "bindings", 0, 6),
     (0, "states", 0, 3), (0, "ends", 0, 3), (1, "bytes", 0, MOST), (1, "step", -MOST, MOST),
-    (3, "bytes", 0, MOST), (3, "step", -MOST, MOST), (4, "bytes", 0, MOST), (5, "bytes", 0, MOST),
+    (2, "bytes", 0, MOST), (2, "step", -MOST, MOST), (0, "moving", 0, 3), (4, "bytes", 0, MOST), (5, "bytes", 0, MOST),
     (6, "bytes", 0, MOST), (6, "step", -MOST, MOST), (6, "before", 0, 1),
 ]  # fmt: skip
 
@@ -447,7 +447,11 @@ def test_rows_of_two_functions_are_checked_each_by_its_own():
 def looped(rows, inputs, outputs, **head):
     """Verify a loop of one state or binding."""
     code = np.zeros(WIDTH * (1 + len(rows)), np.int64)
-    given = {"body": 0, "length": 2, "bindings": 0, "states": 0, "portion": 1, "ends": 0, "x": 0, **head}
+    moving = sum(fields.get("step", 0) != 0 for _, fields in rows[: head.get("bindings", 0)])
+    given = {
+        "body": 0, "length": 2, "bindings": 0, "states": 0, "portion": 1, "ends": 0, "x": 0, "moving": moving,
+        **head,
+    }  # fmt: skip
     for k, (name, fields) in enumerate([("loop", given), *rows]):
         values = [opcode(name), *[fields[field] for field in FIELDS[name]]]
         code[k * WIDTH : k * WIDTH + len(values)] = values
