@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tape.kernels.codes import DTYPE_CODES, FOLDS, SCALARS, SCANS, has_fold, has_scan
+from tape.kernels.codes import DTYPE_CODES, FOLDS, LETTERS, SCALARS, SCANS, has_fold, has_scan
 from tape.kernels.loading import native
+from tape.program.native.opcodes import SLOTS
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(100), deadline=None)
@@ -20,7 +21,7 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e
 
 
 ARGUMENTS = {
-    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "take": 8, "scatter_add": 8, "scalar_op": 4,
+    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "take": 8, "scatter_add": 8, "scalars": 3,
     "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
 }  # fmt: skip
 RETURNING = {"take", "scatter_add", "solve", "cholesky", "triangular_solve"}
@@ -35,7 +36,7 @@ def kernel(name):
 
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
-_scalar_op, _sum_product, _scan = map(kernel, ("scalar_op", "sum_product", "scan"))
+_scalars, _sum_product, _scan = map(kernel, ("scalars", "sum_product", "scan"))
 
 
 def address(x):
@@ -462,23 +463,91 @@ def test_indices_that_change_while_they_are_read_name_no_other_memory(itemsize, 
 
 # ---- single numbers ------------------------------------------------------------------------------
 
-numbers = st.floats() | st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e-300, 710.0, -745.0])
+SPECIAL_INTS = [0, 1, -1, 2**63 - 1, -(2**63)]
+NUMBERS = {
+    "f": st.floats() | st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e-300, 710.0, -745.0]),
+    "i": st.integers(-(2**63), 2**63 - 1) | st.sampled_from(SPECIAL_INTS),
+    "b": st.booleans(),
+}
+OF_LETTER = {letter: dtype for dtype, letter in LETTERS.items()}
+OWN = {  # not ufuncs; of two operands, what was there before, and whether the first one is chosen
+    "where": lambda x, y, before, is_chosen: x if is_chosen else y,
+    "cast": lambda x, y, before, is_chosen: x,
+    "plus_zero": lambda x, y, before, is_chosen: x + 0.0,
+    "multiply_plus_zero": lambda x, y, before, is_chosen: x * y + 0.0,
+    "multiply_add": lambda x, y, before, is_chosen: before + x * y,
+    "positive": lambda x, y, before, is_chosen: x,
+}
 
 
-@pytest.mark.parametrize("name", sorted(SCALARS))
-def test_scalar_arithmetic_is_numpys(name):
-    ufunc = getattr(np, name)
+def run_scalars(entries, memory):
+    """Run entries whose operands are distances in bytes from the beginning of memory."""
+    frame, entries = np.zeros(SLOTS + 1, np.int64), np.array(entries, np.int64)
+    frame[SLOTS] = address(memory)
+    _scalars(address(frame), address(entries), len(entries))
+
+
+@pytest.mark.parametrize(
+    ("name", "signature"), [key for key in SCALARS if key[0] != "condition"], ids=lambda part: part
+)
+def test_scalar_code_is_numpys(name, signature):
+    letters, letter = signature.split("->")
+    kind, out, two = OF_LETTER[letters[0]], OF_LETTER[letter], len(letters) == 2
 
     @settings(max_examples=rounds(60), deadline=None)
-    @given(numbers, numbers)
-    def check(a, b):
-        operands, out = np.array([a, b]), Fenced(1, np.float64)
-        _scalar_op(SCALARS[name], address(operands), address(operands) + 8, address(out.array))
+    @given(NUMBERS[signature[0]], NUMBERS[signature[0]], NUMBERS[signature[-1]], st.sampled_from([0, 1, 255]))
+    def check(a, b, before, condition):
+        memory = np.full(64, 0x5A, np.uint8)
+        x, y = (memory[at : at + kind.itemsize].view(kind) for at in (8, 16))
+        result = memory[24 : 24 + out.itemsize].view(out)
+        x[0], y[0], result[0], memory[40] = a, b, before, condition
+        expected_memory = memory.copy()
+        entries = [
+            (SCALARS["condition", "b->"], 40, 40, 40),
+            (SCALARS[name, signature], 8, 16 if two else 8, 24),
+        ]
         with np.errstate(all="ignore"):
-            expected = ufunc(*operands[: ufunc.nin])
-        if np.isfinite(expected):
-            np.testing.assert_array_max_ulp(out.done()[0], expected, maxulp=4)
+            if name in OWN:
+                expected = OWN[name](x[0], y[0], result[0], condition != 0)
+            else:
+                expected = getattr(np, name)(x[0], *([y[0]] if two else []))
+        run_scalars(entries, memory)
+        found = result.copy()
+        expected_memory[24 : 24 + out.itemsize] = memory[24 : 24 + out.itemsize]
+        np.testing.assert_array_equal(memory, expected_memory)  # nothing else is written
+        expected = np.array([expected], out)
+        if out.kind == "f" and np.isfinite(expected[0]):
+            np.testing.assert_array_max_ulp(found, expected, maxulp=4)
         else:
-            np.testing.assert_array_equal(out.done()[0], expected)
+            np.testing.assert_array_equal(found, expected)
+        if out.kind == "f" and name not in ("maximum", "minimum", "power"):
+            np.testing.assert_array_equal(
+                np.signbit(found) | np.isnan(found), np.signbit(expected) | np.isnan(expected)
+            )
 
     check()
+
+
+def test_a_condition_holds_until_the_next_one_in_its_row_and_bytes_are_copied_as_they_are():
+    memory = np.zeros(64, np.uint8)
+    floats = memory.view(np.float64)
+    floats[:2] = 1.0, 2.0
+    memory[40:42] = 0, 7
+    condition, where, move = (
+        SCALARS["condition", "b->"],
+        SCALARS["where", "ff->f"],
+        SCALARS["positive", "b->b"],
+    )
+    run_scalars(
+        [
+            (condition, 40, 40, 40),
+            (where, 0, 8, 16),
+            (where, 0, 8, 24),
+            (condition, 41, 41, 41),
+            (where, 0, 8, 32),
+            (move, 41, 41, 42),
+        ],
+        memory,
+    )
+    assert floats[2:5].tolist() == [2.0, 2.0, 1.0]
+    assert memory[40:43].tolist() == [0, 7, 7]

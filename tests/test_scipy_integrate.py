@@ -180,6 +180,10 @@ def test_integrals_over_volumes():
         np.testing.assert_allclose(found, (value, slope), rtol=1e-9)
 
 
+def test_an_integral_over_one_variable_by_nquad():
+    assert integrate.nquad(lambda x: x, [[0.0, 1.0]]) == integrate.quad(lambda x: x, 0.0, 1.0)
+
+
 # ---- differential equations ------------------------------------------------------------------------
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, ops
 from tape.core.op import Op
+from tape.core.users_functions import _content, _is_of, _may_write, checked_rules, own_parts, unwritten
 from tests.oracles import assert_close, assert_same
 
 X = np.array([1.0, 2.0, 3.0])
@@ -189,3 +190,164 @@ def test_a_result_that_shares_memory_with_an_operand_is_a_copy(run, part):
 
     assert_close(run(f)(X), f(X))
     assert_close(f(X), np.sum(part(2 * X) * X * KEPT) + np.sum(3 * X))
+
+
+# ---- piece by piece ------------------------------------------------------------------------------------
+
+
+def fresh(kind):
+    """What a function returns that holds on to nothing, and whether it need not be copied."""
+    return {
+        "array": lambda: np.ones(3),
+        "part": lambda: np.ones(4)[1:],
+        "reversed": lambda: np.ones(3)[::-1],
+        "part of a part": lambda: np.ones(5)[1:][1:],
+        "kept": lambda: KEPT,
+        "kept part": lambda: KEPT[1:],
+        "of bytes": lambda: np.frombuffer(bytes(24)),
+    }[kind]()
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_own"),
+    [
+        ("array", True),
+        ("part", True),
+        ("reversed", True),
+        ("part of a part", True),
+        ("kept", False),
+        ("kept part", False),
+        ("of bytes", False),
+    ],
+)
+def test_only_what_something_else_holds_is_copied(kind, is_own):
+    found = fresh(kind)
+    memory = found.__array_interface__["data"][0]
+    own = own_parts(found)
+    assert (own.__array_interface__["data"][0] == memory) is is_own
+    assert own.flags.owndata or is_own
+    assert_same(own, fresh(kind))
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_parts_of_what_a_function_returns_are_copied_apart(kind):
+    found = kind([np.ones(3), KEPT, None, 2.0])
+    own = own_parts(found)
+    assert type(own) is kind
+    assert own[0] is found[0] or own[0].flags.owndata
+    assert own[1] is not KEPT
+    assert_same(own[1], KEPT)
+    assert own[2:] == kind([None, 2.0])
+    assert own_parts(3.5) == 3.5
+
+
+def test_a_part_that_one_other_name_holds_is_copied():
+    buffer = np.ones(3)
+    found = [buffer, np.zeros(3)]
+    address = found[1].__array_interface__["data"][0]
+    own = own_parts(found)
+    assert own[0] is not buffer
+    assert own[1].__array_interface__["data"][0] == address
+
+
+def test_parts_that_nothing_holds_are_not_copied():
+    found = [np.ones(3), np.ones(4)]
+    addresses = [part.__array_interface__["data"][0] for part in found]
+    own = own_parts(found)
+    assert [part.__array_interface__["data"][0] for part in own] == addresses
+    holder = found
+    own = own_parts(found)
+    assert all(part is not one for part, one in zip(own, holder, strict=True))
+
+
+CODE = {
+    "x + 1": False,
+    "x[0]": False,
+    "x.T": False,
+    "(x, y)": False,
+    "x if y else -x": False,
+    "np.sin(x)": True,
+    "x.sum()": True,
+    "y(x)": True,
+}
+
+
+@pytest.mark.parametrize("expression", CODE)
+def test_expressions_that_may_write(expression):
+    scope = {}
+    exec(f"def f(x, y):\n    return {expression}", {"np": np}, scope)
+    assert _may_write(scope["f"].__code__) is CODE[expression]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["x[0] = 1", "x.flat = 1", "x += 1", "x *= y", "x @= y", "x **= 2", "x >>= 1", "del x[0]", "del x.a",
+     "x[:] = y"],
+)  # fmt: skip
+def test_statements_that_write(statement):
+    scope = {}
+    exec(f"def f(x, y):\n    {statement}\n    return x", {}, scope)
+    assert _may_write(scope["f"].__code__)
+
+
+def test_context_managers_may_write():
+    scope = {}
+    exec("def f(x, y):\n    with x: return y", {}, scope)
+    assert _may_write(scope["f"].__code__)
+
+
+def test_adjoints_and_views_of_them_are_those_of_the_caller():
+    whole = np.ones(6)
+    part, other = whole[:3], np.ones(3)
+    for adjoint, found, expected in (
+        (whole, whole, True),
+        (whole, whole[1:], True),
+        (part, whole[3:], True),
+        (part, part, True),
+        (whole, other, False),
+        (other, np.ones(3), False),
+        (whole, other[1:], False),
+        (whole, [whole], False),
+        ([whole], whole, False),
+        (1.0, np.float64(1.0), False),
+    ):
+        assert _is_of(adjoint, found) is expected
+
+
+@pytest.mark.parametrize("size", [512, 513])
+def test_small_arrays_are_compared_as_a_whole(size):
+    """Of four thousand bytes; of a larger one a write may go unnoticed."""
+    array = np.arange(float(size))
+    content = _content(array)
+    assert (len(content) == array.nbytes) is (size == 512)
+    array[:] = 0
+    assert _content(array) != content
+
+
+@pytest.mark.parametrize("nest", [lambda x: x, lambda x: [x], lambda x: (1, [None, x])])
+def test_arrays_in_collections_may_not_be_written_to(nest):
+    x = np.ones(3)
+
+    def writes(first, given, **attrs):
+        np.negative(x, out=x)
+        return first
+
+    with pytest.raises(
+        errors.InPlaceError, match=r"what it was wrote to an array that it was given, float64\[3\]"
+    ):
+        unwritten(writes, "what it was", (np.ones(2), nest(x)), {"attr": 1})
+    assert unwritten(lambda x, attr: abs(x) + attr, "a", (x,), {"attr": 1}).tolist() == [2.0] * 3
+    assert unwritten(np.negative, "a ufunc", (x,), {"out": x}) is x
+
+
+def test_rules_of_this_library_are_not_wrapped():
+    ours, mine = ops.sin, lambda g, *rest: g
+    assert checked_rules(None, "vjp", "mine") is None
+    assert checked_rules(ours, "vjp", "mine") is ours
+    given = [ours, None]
+    assert checked_rules(given, "vjp", "mine") is given
+    checked = checked_rules([mine, None, ours], "vjp", "mine")
+    assert checked[0] is not mine
+    assert checked[1:] == [None, ours]
+    assert checked_rules(checked[0], "vjp", "other") is checked[0]
+    assert checked_rules(mine, "jvp", "mine")._what == "the jvp rule of mine"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels.codes import DTYPE_CODES, FOLDS, SCANS
+from tape.kernels.codes import DTYPE_CODES, FOLDS, SCALARS, SCANS
 from tape.kernels.columns import convolution_parameters
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import (
@@ -306,12 +306,17 @@ BAD = {
         ("strides", {"strides": (2**62, 8)}), ("lengths", {"ndim": 0}),
     ],
     "scalar": [
-        ("kind", {"kind": 23}),
+        ("kind", {"kind": len(SCALARS)}),
+        ("x", {"kind": SCALARS["cast", "i->f"], "x": IN + 4}),
+        ("y", {"kind": SCALARS["less", "ff->b"], "y": IN + 1}),
+        ("out", {"kind": SCALARS["cast", "b->f"], "out": OUT + 4}),
+        ("out", {"kind": SCALARS["logical_not", "b->b"], "out": IN}),
+        ("x", {"kind": SCALARS["condition", "b->"], "x": packed(INPUT, 512)}),
     ],
     "scalars": [
         ("count", {"count": 0}), ("count", {"count": 2**61}), ("entries", {"count": 3}),
         ("entries", {"entries": WIDTH - 1}), ("entries", {"entries": -1}),
-        ("kind", {"entries": (3, IN, IN, OUT, 23, IN, IN, OUT)}),
+        ("kind", {"entries": (3, IN, IN, OUT, len(SCALARS), IN, IN, OUT)}),
         ("kind", {"entries": (-1, IN, IN, OUT, 3, IN, IN, OUT)}),
         ("x", {"entries": (3, IN, IN, OUT, 3, packed(INPUT, 512), IN, OUT)}),
         ("y", {"entries": (3, IN, packed(99, 0), OUT, 3, IN, IN, OUT)}),
@@ -478,6 +483,12 @@ def test_small_numbers_are_accepted_or_refused(name, field):
     for value in [*range(-2, 20), *some(range(20, 100), every=10)]:
         with suppress(errors.ProgramError):
             check(row(name, **{field: value}))
+
+
+def test_numbers_are_as_large_as_their_dtypes_and_a_condition_writes_nothing():
+    check(row("scalar", kind=SCALARS["condition", "b->"], x=IN + 3, y=IN + 3, out=IN))
+    check(row("scalar", kind=SCALARS["logical_and", "bb->b"], x=IN + 3, y=IN + 5, out=OUT + 1))
+    check(row("scalar", kind=SCALARS["less", "ff->b"], out=OUT + 1))
 
 
 def in_block(*rows, **changes):

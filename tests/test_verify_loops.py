@@ -42,10 +42,15 @@ BODIES = [
 """A constant, a state, an element, a state that is overwritten, one that is collected; what states become and
 what is collected."""
 ROWS = [
-    ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2, "ends": 0, "x": 0}),
-    ("binding", {"slot": 3, "step": 0, "bytes": 24, "x": packed(INPUT, 488)}),
-    ("binding", {"slot": 5, "step": -8, "bytes": 8, "x": packed(INPUT, 24)}),
+    (
+        "loop",
+        {
+            "body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2, "ends": 0, "x": 0, "moving": 2,
+        },
+    ),
     ("stacking", {"slot": 7, "step": 32, "bytes": 32, "out": packed(OUTPUT, 384)}),
+    ("binding", {"slot": 5, "step": -8, "bytes": 8, "x": packed(INPUT, 24)}),
+    ("binding", {"slot": 3, "step": 0, "bytes": 24, "x": packed(INPUT, 488)}),
     (
         "state",
         {
@@ -88,7 +93,7 @@ def test_a_loop_that_fits_exactly_is_accepted():
     verified(*ROWS, *ROWS)
     verified(*changed(0, length=0))
     verified(*changed(0, length=1))
-    verified(("loop", {**ROWS[0][1], "body": 1, "length": 9, "bindings": 0, "states": 0}))
+    verified(("loop", {**ROWS[0][1], "body": 1, "length": 9, "bindings": 0, "states": 0, "moving": 0}))
     for ends in (BY_COUNT, BY_COUNT_BACK):
         verified(*changed(0, ends=ends, x=packed(INPUT, 504)))
 
@@ -98,8 +103,17 @@ def test_a_flag_is_the_first_state_and_one_byte(monkeypatch):
     monkeypatch.setitem(globals(), "BODIES", [body])
     head = (
         "loop",
-        {"body": 0, "length": 9, "bindings": 0, "states": 2, "portion": 1, "ends": BY_FLAG, "x": 0},
-    )
+        {
+            "body": 0,
+            "length": 9,
+            "bindings": 0,
+            "states": 2,
+            "portion": 1,
+            "ends": BY_FLAG,
+            "x": 0,
+            "moving": 0,
+        },
+    )  # fmt: skip
     places = {"first": packed(INPUT, 0), "out": packed(OUTPUT, 0), "spare": packed(ARENA, 64)}
     number = ("state", {"slot_in": 3, "slot_out": 5, "bytes": 8, **places})
     flag = ("state", {"slot_in": 4, "slot_out": 6, "bytes": 1, **places})
@@ -117,7 +131,7 @@ def test_a_state_of_no_bytes_has_no_negative_number_of_them(monkeypatch, size):
     empty = Body({3: Slot(0, 8, False)}, {4: Slot(0, 8, True)})
     monkeypatch.setitem(globals(), "BODIES", [empty])
     places = {"first": packed(INPUT, 0), "out": packed(OUTPUT, 0), "spare": packed(ARENA, 64)}
-    head = ("loop", {**ROWS[0][1], "length": 0, "bindings": 0, "states": 1})
+    head = ("loop", {**ROWS[0][1], "length": 0, "bindings": 0, "states": 1, "moving": 0})
     verified(head, ("state", {"slot_in": 3, "slot_out": 4, "bytes": 0, **places}))
     with pytest.raises(errors.ProgramError, match="bytes"):
         verified(head, ("state", {"slot_in": 3, "slot_out": 4, "bytes": size, **places}))
@@ -180,14 +194,17 @@ def test_operands_of_loops_stay_in_their_slots(k):
         changed(0, bindings=2, states=2),
         changed(0, bindings=4, states=0),
         changed(0, bindings=0, states=0),
+        changed(0, moving=1),
+        changed(0, moving=4),
+        changed(0, moving=-1),
         changed(0, body=1),
         changed(0, ends=BY_FLAG),
         changed(0, ends=BY_COUNT, x=packed(INPUT, 508)),
         changed(0, ends=BY_COUNT, x=packed(INPUT, 512)),
         changed(0, ends=BY_COUNT_BACK, x=packed(len(MEMORY), 0)),
-        changed(3, step=24),
-        changed(3, step=0),
-        changed(3, step=-24),
+        changed(1, step=24),
+        changed(1, step=0),
+        changed(1, step=-24),
         changed(4, out=packed(ARENA, 1000)),
         changed(4, spare=packed(OUTPUT, 8)),
         changed(4, spare=packed(OUTPUT, 0)),
@@ -195,11 +212,11 @@ def test_operands_of_loops_stay_in_their_slots(k):
         changed(4, first=packed(ARENA, 1008)),
         changed(4, slot_in=3),
         changed(4, slot_out=7),
-        changed(1, slot=6),
-        changed(3, slot=3),
+        changed(3, slot=6),
+        changed(1, slot=3),
         changed(2, step=-16),
         changed(2, step=248),
-        changed(1, slot=8),
+        changed(3, slot=8),
         changed(4, slot_in=8),
         changed(5, slot_in=4, bytes=16),
         changed(5, slot_in=9, bytes=8),

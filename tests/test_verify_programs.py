@@ -85,7 +85,7 @@ def test_large_programs_are_verified_whole():
             x = np.sin(x) * 2.0 if k % 7 and k % 11 and k % 13 else np.cos(x)
         return x
 
-    made = program(chain, np.ones(3))
+    made = program(chain, np.ones(9))
     code = made.code.copy()
     last = (made.rows - 1) * WIDTH
     code[last + 2] += 1  # its count

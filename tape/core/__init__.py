@@ -10,10 +10,12 @@ In the order of reading, along ``y = np.tanh(x @ w)`` and ``trace.backward_param
   operands processes the operation, or it computes;
 - `recording`: the interpreter that records, and the leaves it starts from;
 - `trace`: that, with the sweeps backwards that a user asks for; `checks`: what they refuse;
+- `held`: plain arrays that derivatives read, which may be written into before the sweep;
 - `sweep`: the loop backwards; `pulls`: what each step of it calls; `fitting`: contributions in the shape and
   dtype of what they are for.
 
-These twelve files are the heart. What they leave to others, by subject:
+These thirteen files are the heart. A tape that comes again is swept by a program, `tape.program.sweeps`, in
+place of `sweep`, to the same bits. What they leave to others, by subject:
 
 - of Vars: `var_methods`, `var_writing`, `var_numbers`; `numpy_protocol`, for calls with keywords;
 - of nodes: `sites` (which line recorded one, and what it is called), `nesting` (what stands below a Var of a
@@ -23,9 +25,8 @@ These twelve files are the heart. What they leave to others, by subject:
   `transposition` (the rule of one mode from that of the other), `series`, `batch_rules` and
   `pattern_rules` (rules for power series, batches, sparsity), `linear` and `elementwise` (the first
   operations);
-- of recording: `held` (plain arrays that derivatives read, which may be written into before the sweep),
-  `specialise` (calls with static arguments), `program_recorders`, `program_kinds` (programs),
-  `dispatch` (which interpreter processes an operation), `leaves` (what may be a leaf);
+- of recording: `specialise` (calls with static arguments), `program_recorders`, `program_kinds` (the same
+  for programs), `dispatch` (which interpreter processes an operation), `leaves` (what may be a leaf);
 - of traces: `forward` (tangents and replays), `listed` (the tape as a list), `param_trees` (models as
   params), `by_hand` (nodes that users append), `cotangents` (seeds and tangents that are given).
 

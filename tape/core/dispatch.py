@@ -2,7 +2,8 @@
 
 It is the innermost one among those of its operands (`innermost`); an `Interceptor`, open in a ``with`` block,
 is asked first about operations on Vars from outside of the block. Without one the operation just computes.
-`tape.core.op.bind` is the one place that asks. Nothing here knows of operations, traces or arrays.
+`tape.core.op.bind` asks; recorders (`tape.core.record`) repeat its test for the common case, and fall back
+to it. Nothing here knows of operations, traces or arrays.
 """
 
 from __future__ import annotations

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 _levels = count(1024, 1024)  # between them is room for traces that are nested without being opened
 
 OPEN: list[Any] = []
-"""Interceptors and program recorders open on any thread. While it is empty, nearly always, nobody looks."""
+"""Interceptors and program recorders that are open on any thread; `opened` has all interpreters of this one.
+
+While it is empty, nearly always, fast paths do not look for any.
+"""
 
 
 class Block:
@@ -47,6 +50,12 @@ BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("open interpreters", default=
 
 class Interpreter:
     """Something that processes operations.
+
+    To add one that records, derive it from `tape.core.recording.Recording`, set ``is_plain`` to False and
+    replace `process` (as `tape.program.record.recorder` does); one that gives operations another meaning for
+    Vars of its own, from `Nested` (`tape.interpreters.batching`); one that processes operations on the Vars
+    of others, from `tape.core.dispatch.Interceptor` (`tape.interpreters.capturing`). Vars find an interpreter
+    by its weak reference, ``ref``; writing in place looks at ``views`` of those that record.
 
     Attributes
     ----------

@@ -42,7 +42,8 @@ def _read(attr: Any) -> Any:
 def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Process an operation: by the innermost interpreter among its operands, or else compute it.
 
-    There is no other way to intercept an operation.
+    There is no other way to intercept an operation: recorders take a shorter one only where the innermost
+    interpreter is a plain trace, or the recorder of a program.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ class Op:
         self.explains_errors = is_of_a_library(forward) if explains_errors is None else explains_errors
         rules = [rule for mode in (vjp, jvp) for rule in ([mode] if callable(mode) else mode or ())]
         self.is_users = not all(rule is None or is_of_a_library(rule) for rule in (forward, *rules))
-        self.looks_functions_up = self.is_users  # rules may have tables by functions that they are given
+        self.looks_functions_up = self.is_users  # rules may look up functions they are given, as keys
         self._is_ours = is_of_a_library(forward)
         self.name = name or forward.__name__.strip("_")
         self.vjp = checked_rules(vjp, "vjp", self.name)
@@ -180,7 +181,7 @@ class Op:
         self.pattern = pattern
         self.lower = lower
         self.is_constant = False
-        self.is_linear_in_adjoints = self.vjp is vjp and self.jvp is jvp  # rules of users may clip them
+        self.is_linear_in_adjoints = self.vjp is vjp and self.jvp is jvp  # a user's rule may clip adjoints
         self.read_operands: dict[int, bool] = {}  # whether derivatives may read them: see `tape.core.held`
         self._constant: Op | None = None
         self._calls: dict[Any, Call] = {}  # by which operands are active, and by static arguments

@@ -1,8 +1,8 @@
 """Recorders: functions that record one operation by the shortest way there is.
 
-Half of eager's time goes into recording. These functions do what `Recording.process` in `tape.core.recording`
-does, for Vars of a plain trace; for those of a program, which may be below it, others do
-(`tape.core.program_recorders`). They are made once for an operation, so that a call decides nothing anew.
+Half of the time of eager code goes into recording. These functions do what `Recording.process` in
+`tape.core.recording` does, for Vars of a plain trace; for those of a program, which may be below it, others
+do (`tape.core.program_recorders`). They are made once for an operation, so that a call decides nothing anew.
 Everything else goes through `tape.core.op.bind`.
 """
 

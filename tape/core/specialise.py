@@ -211,7 +211,7 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
 
 
 def _note_operands(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any]) -> Any:
-    """Do the same for an operation without static arguments: only which operands are active matters."""
+    """Note the operands of a call without static arguments: only which of them are active matters."""
     first: Any = None
     for part in parts:
         kind = type(part)

@@ -230,6 +230,8 @@ class Trace(ForwardSweeps, Shown):
     def pull_back(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
         """Reverse sweep from any number of roots at once, for transforms: nothing is checked.
 
+        A tape that has come before is swept by a program.
+
         Parameters
         ----------
         seeds : mapping of int to array
@@ -262,7 +264,7 @@ class Trace(ForwardSweeps, Shown):
         return self.sweep(seeds, consume=consume)
 
     def sweep(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
-        """Do what `pull_back` does, node by node."""
+        """Do what `pull_back` does, node by node, and never by a program of `tape.program.sweeps`."""
         self.held.settle()
         adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)

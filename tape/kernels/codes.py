@@ -65,12 +65,31 @@ _SCANNED = {
     "linear": (np.float64, np.float32),
     "logaddexp": (np.float64,),
 }  # each more takes half a second to compile
-_SCALARS = """
-    add subtract multiply divide negative power exp log sin cos tanh sqrt square absolute maximum minimum
-    reciprocal expm1 log1p arctan tan sign positive
-"""
-SCALARS = {name: code for code, name in enumerate(_SCALARS.split())}
-"""Operations of single numbers: the first argument of `tape.kernels.compiled.scalars.scalar`."""
+LETTERS = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
+"""Dtypes of the single numbers that there is code for, as signatures write them."""
+_COMPARISONS = "less less_equal greater greater_equal equal not_equal"
+_OF_NUMBERS = {
+    "ff->f": "add subtract multiply divide power maximum minimum where multiply_plus_zero multiply_add",
+    "f->f": """
+        negative exp log sin cos tanh sqrt square absolute reciprocal expm1 log1p arctan tan sign positive
+        plus_zero
+    """,
+    "ff->b": _COMPARISONS,
+    "ii->b": _COMPARISONS,
+    "ii->i": "add subtract multiply maximum minimum where",
+    "i->i": "negative absolute positive",
+    "i->f": "cast",
+    "b->f": "cast",
+    "b->i": "cast",
+    "bb->b": "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor where",
+    "b->b": "logical_not invert positive",
+    "b->": "condition",
+}
+_NUMBER_CODES = [(name, signature) for signature, names in _OF_NUMBERS.items() for name in names.split()]
+SCALARS = {key: code for code, key in enumerate(_NUMBER_CODES)}
+"""Operations of single numbers by name and signature: the first argument of
+`tape.kernels.compiled.scalars.scalar`. "where" chooses by the "condition" before it; "multiply_add" adds to
+the result that is there; "plus_zero" and "multiply_plus_zero" begin sums, in which no zero is negative."""
 
 
 # ---- which there are --------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Program(Runner):
     >>> program(np.array([2.0, 3.0]), np.array([4.0, 5.0]))
     (array([6., 8.]), array([ 8., 15.]))
     >>> print(program)
-    <Program <lambda>: 2 rows>
+    <Program <lambda>: 1 row>
     in0  input               float64[2]
     in1  input               float64[2]
     %2   add(in0, in1)       float64[2]  out0
@@ -143,7 +143,8 @@ class Program(Runner):
         return program
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {f'{self.rows} rows' if self.is_encoded() else 'run by NumPy'}>"
+        rows = f"{self.rows} row{'s' * (self.rows != 1)}" if self.is_encoded() else "run by NumPy"
+        return f"<Program {self.name}: {rows}>"
 
     def __str__(self) -> str:
         from tape.program.report.describe import describe

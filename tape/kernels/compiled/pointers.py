@@ -107,3 +107,4 @@ def pointer_to(kind: Any) -> Any:
 
 float64s, float32s = pointer_to(types.float64), pointer_to(types.float32)
 int64s, int32s, int16s, int8s = map(pointer_to, (types.int64, types.int32, types.int16, types.int8))
+uint8s = pointer_to(types.uint8)

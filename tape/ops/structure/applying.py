@@ -84,7 +84,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     ShapeError
         If there are more or fewer functions, or a condition has another shape.
     DTypeError
-        If a constant is complex and ``x`` is not.
+        If a constant is a complex number of Python's, and ``x`` is not complex.
 
     Notes
     -----
@@ -126,13 +126,12 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             if not elements.size:
                 continue
             piece = piece(elements, *args, **kw)
-        piece = as_operand(piece)
-        if np.result_type(piece).kind == "c" and not np.ndim(piece) and dtype.kind != "c":
+        if type(piece) is complex and dtype.kind != "c":
             raise DTypeError(
-                f"piecewise: {errors.describe(piece)} is no element of {errors.describe(x)}. Give its real "
+                f"piecewise: {piece!r} is no element of {errors.describe(x)}. Give its real "
                 "part, or convert x with astype"
             )
-        piece = fitting(piece, dtype)
+        piece = fitting(as_operand(piece), dtype)
         if np.result_type(piece) != dtype:
             piece = astype(piece, dtype)
         y = put_along_axis(y, where_it_holds, piece, 0)

@@ -36,7 +36,6 @@ from tape.kernels.compiled import (
     normal,
     numpy_loops,
     products,
-    scalars,
     scans,
     searching,
     selection,
@@ -60,7 +59,7 @@ from tape.system import cache
 
 _SILENT = (
     copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
-    scalars.scalar_op, machine.scalars, products.sum_product, numpy_loops.numpy_fold, scans.scan,
+    machine.scalars, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,

@@ -25,7 +25,6 @@ from tape.kernels.compiled.pointers import (
     call9,
     call10,
     call13,
-    float64s,
     int32_at,
     int32s,
     int64_at,
@@ -92,7 +91,7 @@ _DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["lo
 _DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NUMBER["fold"]
 _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
-_DO_SCALAR, _DO_SCALARS, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["scalars"], _NUMBER["memmove"]
+_DO_SCALARS, _DO_MOVE = _NUMBER["scalars"], _NUMBER["memmove"]
 _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
 _DO_NUMPY_FOLD = _NUMBER["numpy_fold"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
@@ -205,12 +204,12 @@ def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 def scalars(frame, entry, count):  # type: ignore[no-untyped-def]
     """Compute with single numbers, one entry after the other.
 
-    What an entry costs is mostly finding out its kind, unless it is that of the one before.
+    What an entry costs is mostly finding out its kind, unless it is that of the one before. The beginning of
+    the frame keeps the last condition.
     """
     for _ in range(count):
-        x = float64s(_address(frame, int64_at(entry + 8)))[0]
-        y = float64s(_address(frame, int64_at(entry + 16)))[0]
-        float64s(_address(frame, int64_at(entry + 24)))[0] = scalar(int64_at(entry), x, y)
+        x, y = _address(frame, int64_at(entry + 8)), _address(frame, int64_at(entry + 16))
+        scalar(int64_at(entry), x, y, _address(frame, int64_at(entry + 24)), frame)
         entry += _ENTRY
 
 
@@ -467,10 +466,11 @@ def _bind_step(row, frame, body, step, first, stop):  # type: ignore[no-untyped-
     """Write the addresses of what the body of a loop reads and writes in a step into its frame."""
     bindings, states = _field(row, 3), _field(row, 4)
     other = row + _ROW
-    for _ in range(bindings):
+    for _ in range(bindings if step == first else _field(row, 8)):
         slot = body + _SLOTS + 8 * _field(other, 1)
         set_int64(slot, _address(frame, _field(other, 4)) + step * _field(other, 2))
         other += _ROW
+    other = row + _ROW * (1 + bindings)
     do_move = int64_at(_field(frame, FUNCTIONS) + _DO_MOVE)
     for _ in range(states):
         kind = _field(other, 0)
@@ -591,8 +591,7 @@ def run(frame, at):  # type: ignore[no-untyped-def]
         elif kind == _GEMM:
             _gemm(row, frame)
         elif kind == _SCALAR:
-            x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
-            call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
+            call3(int64_at(table + _DO_SCALARS), (frame, row + 8, 1))
         elif kind == _SCALARS:
             call3(int64_at(table + _DO_SCALARS), (frame, code + 8 * _field(row, 2), _field(row, 1)))
         elif kind == _BLOCKS:

@@ -45,7 +45,7 @@ HEADER, LEAF, RESULT = 6, 8, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
-    "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
+    "read_integer", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
     "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
@@ -100,9 +100,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     # address of a slot in a step is x + step times the number of the step. A state is read from one place
     # and written to the other; or it is overwritten; or it is read from and written to an array that collects
     # it, as it is before each step (before is 1) or after it. The last one goes to out.
+    # What moves from step to step comes first; all else is bound once, before the first one.
     # It ends after its length (0), or before a step in which its first state is False (BY_FLAG), or after as
     # many steps as x says (BY_COUNT; BY_COUNT_BACK if these are the last ones of its length).
-    "loop": ("body", "length", "bindings", "states", "portion", "ends", "x"),
+    "loop": ("body", "length", "bindings", "states", "portion", "ends", "x", "moving"),
     "binding": ("slot", "step", "bytes", "x"),
     "stacking": ("slot", "step", "bytes", "out"),
     "state": ("slot_in", "slot_out", "bytes", "first", "out", "spare"),

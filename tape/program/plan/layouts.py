@@ -100,6 +100,22 @@ def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
 
 
 @lru_cache(maxsize=4096)
+def offsets(shape: Shape, strides: Shape) -> tuple[int, ...]:
+    """Return the distance of each element from the first one, in C order.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import offsets
+    >>> offsets((2, 2), (8, 16))
+    (0, 16, 8, 24)
+    """
+    found = [0]
+    for length, stride in zip(shape, strides, strict=True):
+        found = [offset + k * stride for offset in found for k in range(length)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
 def reshaped_strides(shape: Shape, strides: Shape, new: Shape, itemsize: int) -> Shape | None:
     """Return the strides of a view of another shape with the elements in the same order; None if there is
     none.

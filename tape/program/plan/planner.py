@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.codes import SCALARS
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
@@ -27,12 +26,12 @@ from tape.program.plan.layouts import (
     reshaped_strides,
 )
 from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_contiguous
+from tape.program.plan.numbers import code_of
 from tape.system.collector import collector_paused
 
 Shape = tuple[int, ...]
 
 _WINDOW = 2048
-_DOUBLE = np.dtype(np.float64)
 _GROUPED_BYTES = 16384
 """Elementwise results above this size are computed in blocks."""
 
@@ -129,7 +128,7 @@ class _Planner:
         result.results = self.results
         self._name_slots()
         self._group()
-        self._sort_scalars()
+        self._sort_numbers()
         lifetimes = Lifetimes(result, self.layouts)
         if self.donated and self._donate(lifetimes):
             lifetimes = Lifetimes(result, self.layouts)
@@ -318,8 +317,8 @@ class _Planner:
             return True
         return ready[operand] == at and self.layouts[operand].root == operand
 
-    def _sort_scalars(self) -> None:
-        """Put steps of the same operation on single numbers side by side, as far as their operands allow.
+    def _sort_numbers(self) -> None:
+        """Put steps of the same operation on few numbers side by side, as far as their operands allow.
 
         Finding out what to do next takes longer than to do it, unless it is what was done before. No more
         than `_WINDOW` steps change places, so that few more values are alive at a time.
@@ -327,15 +326,16 @@ class _Planner:
         steps, at = self.result.steps, 0
         while at < len(steps):
             stop = at
-            while stop < min(at + _WINDOW, len(steps)) and self._is_scalar(steps[stop]):
+            while stop < min(at + _WINDOW, len(steps)) and self._is_of_numbers(steps[stop]):
                 stop += 1
             if stop > at + 2:
                 steps[at:stop] = self._by_level(steps[at:stop])
             at = max(stop, at + 1)
 
-    def _is_scalar(self, step: Step) -> bool:
-        instruction = self.instructions[step.members[0]]
-        return not instruction.shape and instruction.op in SCALARS and instruction.dtype == _DOUBLE
+    def _is_of_numbers(self, step: Step) -> bool:
+        if step.block:
+            return False
+        return code_of(self.instructions[step.members[0]], self.instructions) is not None
 
     def _by_level(self, steps: list[Step]) -> list[Step]:
         """Return steps by the length of the longest chain that leads to each, and by operation."""

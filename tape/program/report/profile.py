@@ -135,7 +135,7 @@ def _lines(timings: Sequence[Timing], margin: str) -> Iterator[tuple[str, float,
     for timing in timings:
         took = ("~" if timing.is_share else "") + _took(timing.seconds)
         times = f"{timing.steps:,}x" if timing.steps > 1 else ""
-        name, text = "", f"{len(timing.ids)} {'in blocks:' if timing.parts else 'on single numbers'}"
+        name, text = "", f"{len(timing.ids)} {'in blocks:' if timing.parts else 'on a few numbers'}"
         if len(timing.ids) < 2:
             (name,), (text,) = timing.names, timing.text
         yield took, timing.seconds, times, f"{margin}{name}", text

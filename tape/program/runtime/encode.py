@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.codes import CAST_CODES, SCALARS
+from tape.kernels.codes import CAST_CODES
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import ELEMENTWISE
 from tape.program.native.functions import loop_number
@@ -17,8 +17,10 @@ from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import Place, broadcast_strides, collapsed
+from tape.program.plan.numbers import code_of
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
+from tape.program.runtime.encode_numbers import Recipe, compute, recipe_of
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 from tape.system.collector import collector_paused
@@ -33,9 +35,8 @@ _TABLES = {
 }
 """Positions in a row of the fields that refer to tables."""
 _SCALAR, _SCALARS = opcode("scalar"), opcode("scalars")
-_FEW_SCALARS = 2  # are not worth a row with a table
+_FEW_SCALARS = 2  # are not worth a row with a table; what is chosen shares one with its condition
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
-_DOUBLE = np.dtype(np.float64)
 
 _ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
     name: getattr(module, name)
@@ -92,6 +93,7 @@ class _Encoder(Writer):
         self._kinds: list[int] = [-1] * len(plan.places)
         self._known_kinds: dict[Any, int] = {}
         self._heads: dict[Any, list[int]] = {}
+        self._recipes: dict[Any, Recipe | None] = {}
         self._spare = 0  # the next free byte of the registers
         self._width = 0  # of a register in the group that is being encoded
         self.joined: dict[int, list[int]] = {}
@@ -104,7 +106,7 @@ class _Encoder(Writer):
             if is_due(since_pause):
                 self.emit("pause")
                 since_pause = 0.0
-        self._join_scalars()
+        self._join_numbers()
         count = len(self.rows)
         code = np.zeros(count * WIDTH + len(self.tables), np.int64)
         for k, row in enumerate(self.rows):
@@ -114,7 +116,7 @@ class _Encoder(Writer):
         code[count * WIDTH :] = self.tables
         return Encoded(code, count, self.origins, self.joined)
 
-    def _join_scalars(self) -> None:
+    def _join_numbers(self) -> None:
         """Make one row of neighbours that compute with single numbers: entries of its table are shorter."""
         rows, origins = self.rows, self.origins
         self.rows, self.origins = [], []
@@ -128,7 +130,7 @@ class _Encoder(Writer):
                 self.rows += rows[at:stop]
                 self.origins += origins[at:stop]
             else:
-                self.joined[len(self.rows)] = origins[at:stop]
+                self.joined[len(self.rows)] = list(dict.fromkeys(origins[at:stop]))
                 self.rows.append([_SCALARS, stop - at, len(self.tables)])
                 self.origins.append(origins[at])
                 self.tables += [number for row in rows[at:stop] for number in row[1:]]
@@ -169,6 +171,14 @@ class _Encoder(Writer):
         kinds, addresses = self._kinds, self.addresses
         operands = instruction.operands
         key = (instruction.op, *[kinds[x] if kinds[x] >= 0 else self._kind(x) for x in (id, *operands)])
+        if not self._width:  # of a block, elements are computed together
+            recipe = self._recipes.get(key)
+            if recipe is None and key not in self._recipes:
+                code = code_of(instruction, self.plan.instructions)
+                recipe = None if code is None else recipe_of(self, code, id, operands)
+                self._recipes[key] = recipe
+            if recipe and compute(self, recipe, [addresses[x] for x in operands], addresses[id]):
+                return
         head = self._heads.get(key)
         if head is not None:
             self.rows.append(head + [addresses[x] for x in operands] + [addresses[id]])
@@ -178,8 +188,7 @@ class _Encoder(Writer):
         self._full_row(id, instruction, loaded)
         if len(self.rows) == count + 1:
             row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
-            is_plain = row[0] != _SCALAR or len(operands) == 2  # there one operand is written twice
-            if is_plain and row[-len(tail) :] == tail:  # nothing was loaded
+            if row[-len(tail) :] == tail:  # nothing was loaded
                 self._heads[key] = row[: -len(tail)]
 
     def _kind(self, id: int) -> int:
@@ -196,8 +205,6 @@ class _Encoder(Writer):
         out = self.at(id)
         count = instruction.size
         if not count:
-            return
-        if count == 1 and self._scalar(instruction, out):
             return
         operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
         width = instruction.dtype.itemsize
@@ -230,17 +237,6 @@ class _Encoder(Writer):
                     "binary", function=number, count=count, stride_x=x[1], stride_y=y[1], stride_out=width,
                     x=x[0], y=y[0], out=out,
                 )  # fmt: skip
-
-    def _scalar(self, instruction: Instruction, out: int) -> bool:
-        """Write a row for a single float64 if there is one, which needs no loop; return whether."""
-        kind = SCALARS.get(instruction.op)
-        if kind is None or instruction.dtype != _DOUBLE:
-            return False
-        if any(self.plan.instructions[x].dtype != _DOUBLE for x in instruction.operands):
-            return False  # the size of a complex number
-        operands = [self.at(x) for x in instruction.operands]
-        self.emit("scalar", kind=kind, x=operands[0], y=operands[-1], out=out)
-        return True
 
     def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
         """Return an operand of an elementwise row, and its stride in bytes."""

@@ -13,6 +13,8 @@ from tape.program.ir.instructions import Instruction
 from tape.program.native.functions import called_number, fold_number, kernel_number
 from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import c_strides
+from tape.program.plan.numbers import is_short_sum
+from tape.program.runtime.encode_numbers import add_up
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer
 
@@ -43,7 +45,9 @@ def fold(w: Writer, id: int, instruction: Instruction) -> None:
     """Reduce."""
     (x,) = instruction.operands
     source = w.plan.instructions[x]
-    if instruction.size:
+    if is_short_sum(instruction, w.plan.instructions):
+        add_up(w, id, instruction, **_lengths(source, instruction.attrs[1]))
+    elif instruction.size:
         w.emit(
             "fold", kind=FOLDS[instruction.attrs[0]], dtype=DTYPE_CODES[source.dtype],
             **_lengths(source, instruction.attrs[1]), x=w.at(x), out=w.at(id),
@@ -54,7 +58,9 @@ def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
     """Sum a product."""
     x, y = instruction.operands
     source = w.plan.instructions[x]
-    if instruction.size:
+    if is_short_sum(instruction, w.plan.instructions):
+        add_up(w, id, instruction, **_lengths(source, instruction.attrs[1]))
+    elif instruction.size:
         w.emit(
             "sum_product", dtype=DTYPE_CODES[source.dtype], **_lengths(source, instruction.attrs[1]),
             x=w.at(x), y=w.at(y), out=w.at(id),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import Loop
-from tape.program.native.opcodes import BY_COUNT, BY_COUNT_BACK, BY_FLAG, packed
+from tape.program.native.opcodes import BY_COUNT, BY_COUNT_BACK, BY_FLAG, FIELDS, packed
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer
 
 __all__ = ["loop"]
+
+_BINDINGS, _MOVING = (1 + FIELDS["loop"].index(field) for field in ("bindings", "moving"))
+_STEP = 1 + FIELDS["binding"].index("step")  # of a stacking, too
 
 
 def loop(w: Writer, id: int, instruction: Instruction) -> None:
@@ -24,7 +27,7 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
     w.emit(
         "loop", body=list(w.bodies).index(id), length=loop.length, bindings=0, states=loop.states,
         portion=portion(loop.length, nanoseconds(w.plan.instructions, id)), ends=ends[loop.ends_by],
-        x=w.at(instruction.operands[-1]) if loop.ends_by == "count" else 0,
+        x=w.at(instruction.operands[-1]) if loop.ends_by == "count" else 0, moving=0,
     )  # fmt: skip
     for k, x in enumerate(operands):
         slot = plan.input_slots[k]
@@ -43,7 +46,7 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
             slot = out_slots[k]
             start, step = _turned(loop, results[k], plan.slots[slot])
             w.emit("stacking", slot=slot, step=step, bytes=plan.slots[slot], out=start)
-    w.rows[head][3] = len(w.rows) - head - 1
+    _sort_bindings(w, head)
     for k in range(loop.states):
         slot_in, before = plan.input_slots[first + k], w.at(operands[first + k])
         if k in plan.donations:
@@ -60,6 +63,18 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
                 "state", slot_in=slot_in, slot_out=out_slots[k], bytes=sizes[k], first=before,
                 out=results[k], spare=results[len(loop.outputs) + k],
             )  # fmt: skip
+
+
+def _sort_bindings(w: Writer, head: int) -> None:
+    """Put the bindings that move first, and count them in the row of the loop."""
+    bindings = w.rows[head + 1 :]
+    w.rows[head + 1 :] = sorted(bindings, key=_stays)
+    w.rows[head][_BINDINGS] = len(bindings)
+    w.rows[head][_MOVING] = sum(not _stays(row) for row in bindings)
+
+
+def _stays(row: list[int]) -> bool:
+    return row[_STEP] == 0
 
 
 def _turned(loop: Loop, operand: int, size: int) -> tuple[int, int]:

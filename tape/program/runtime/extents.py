@@ -110,7 +110,7 @@ class Claims:
         part: Any = None,
         low: Any = 0,
         high: Any = 0,
-        is_written: bool = False,
+        is_written: Any = False,
     ) -> int:
         """Claim ``count`` parts, ``step`` bytes apart, from an operand's address on.
 
@@ -128,7 +128,7 @@ class Claims:
             Bytes from part to part, and of a part; ``unit`` if not given.
         low, high : array_like
             Bytes to add before the first part, negative, and after the last.
-        is_written : bool
+        is_written : array_like of bool
             Whether the slot must be writable.
 
         Returns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.codes import COPY_ITEMSIZES, FOLDS, SCALARS, SCANS, has_fold, has_scan
+from tape.kernels.codes import COPY_ITEMSIZES, FOLDS, LETTERS, SCALARS, SCANS, has_fold, has_scan
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.functions import called_number, kernels_loaded
 from tape.program.native.opcodes import FIELDS, OFFSET_BITS, REGISTERS, WIDTH
@@ -36,6 +36,16 @@ _FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in DTYPES] for kind in FO
 _MAY_FOLD_NOTHING = np.array([kind in ("sum", "prod", "any", "all") for kind in FOLDS])
 _FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
 _SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in DTYPES] for kind in SCANS])
+_SIZE_OF = {letter: dtype.itemsize for dtype, letter in LETTERS.items()}
+
+
+def _scalar_sizes(signature: str) -> tuple[int, int, int]:
+    """Return the bytes at the addresses of a number's operands and of its result, where there is one."""
+    given, _, out = signature.partition("->")
+    return _SIZE_OF[given[0]], _SIZE_OF[given[-1]], _SIZE_OF.get(out, 0)
+
+
+_SCALAR_SIZES = np.array([_scalar_sizes(signature) for _, signature in SCALARS]).T
 
 
 def load(v: Checks, group: Rows) -> None:
@@ -92,9 +102,12 @@ def copy(v: Checks, group: Rows) -> None:
 
 
 def scalar(v: Checks, group: Rows) -> None:
-    group.between("kind", 0, len(SCALARS) - 1)
-    for field in ("x", "y", "out"):
-        v.claims.add(group, field, 8, 1, is_written=field == "out")
+    kind = group.between("kind", 0, len(SCALARS) - 1)
+    x, y, out = _SCALAR_SIZES[:, kind]
+    v.claims.add(group, "x", x)
+    v.claims.add(group, "y", y)
+    has_result = out > 0
+    v.claims.add(group, "out", np.maximum(out, 1), has_result, is_written=has_result)
 
 
 def scalars(v: Checks, group: Rows) -> None:

@@ -10,6 +10,7 @@ from tape.program.runtime.extents import Column, Rows
 
 __all__ = ["binding", "collected_state", "kept_state", "loop", "stacking", "state"]
 
+_STEP = 1 + FIELDS["binding"].index("step")  # of a stacking, too
 _STATES = ("state", "kept_state", "collected_state")
 
 
@@ -20,6 +21,7 @@ def loop(v: Checks, group: Rows) -> None:
     left = v.rows - 1 - group.numbers
     bindings = group.between("bindings", 0, left)
     states = group.between("states", 0, left - bindings)
+    moving = group.between("moving", 0, bindings)
     ends = group.between("ends", 0, BY_COUNT_BACK)
     v.claims.add(group, "x", 8, (ends == BY_COUNT) | (ends == BY_COUNT_BACK))
     for k, at in enumerate(group.numbers):
@@ -31,6 +33,8 @@ def loop(v: Checks, group: Rows) -> None:
             name = NAMES[v.words[row, 0]]
             if name not in (("binding", "stacking") if row < middle else _STATES):
                 group.refuse(k, "bindings", f"is followed by a row of {name}")
+            if row < middle and (row <= at + moving[k]) != (v.words[row, _STEP] != 0):
+                group.refuse(k, "moving", "is not the number of bindings that move, which come first")
             slots = sum(field.startswith("slot") for field in FIELDS[name])
             bound += [int(number) for number in v.words[row, 1 : 1 + slots]]
         if sorted(bound) != sorted([*body.inputs, *body.outputs]):

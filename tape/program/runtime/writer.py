@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from tape.kernels.codes import SCALARS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
-from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
+from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, c_strides, collapsed, offsets
 from tape.program.plan.planner import Plan
+from tape.program.runtime import encode_numbers
+
+_SCALAR = opcode("scalar")
 
 
 class Writer:
@@ -72,6 +72,11 @@ class Writer:
         """Return a value as an operand of a row."""
         return self.addresses[id]
 
+    def number(self, code: int, x: int, y: int, out: int) -> None:
+        """Append a row that computes with the numbers at one or two addresses."""
+        self.rows.append([_SCALAR, code, x, y, out])
+        self.origins.append(self.origin)
+
     def load(self, id: int, count: int, lengths: Any, steps: Any, out: int) -> None:
         """Write a row that copies elements of a value, in order, to contiguous memory."""
         self.emit(
@@ -91,6 +96,12 @@ class Writer:
         """Write rows that fill a result with an operand, broadcast if it is smaller."""
         if not instruction.size or self.at(source) == out:
             return
+        value, shape = self.plan.instructions[source], instruction.shape
+        if encode_numbers.are_few(instruction.size):
+            given = offsets(shape, broadcast_strides(value.shape, self.place(source).strides, shape))
+            ends = offsets(shape, c_strides(shape, instruction.dtype.itemsize))
+            if encode_numbers.move(self, value, self.at(source), given, out, ends):
+                return
         lengths, steps = self.run_of(source, instruction)
         width = instruction.dtype.itemsize
         if len(lengths) == 1 and (steps[0] == width or lengths[0] == 1):
@@ -105,11 +116,15 @@ class Writer:
             return
         place = self.place(id)
         out = packed(place.slot, place.offset + offset)
-        if source.size == 1 and source.dtype == np.float64 and not offset % 8:
-            add = name == "add_store"
-            kind = SCALARS["add" if add else "positive"]
-            self.emit("scalar", kind=kind, x=self.at(x), y=out if add else self.at(x), out=out)
-            return
+        if encode_numbers.are_few(source.size) and not offset % source.dtype.itemsize:
+            first, ends = self.at(x), offsets(source.shape, strides)
+            if name == "add_store":
+                is_done = encode_numbers.add_to(self, source, first, out, ends)
+            else:
+                steps = offsets(source.shape, c_strides(source.shape, source.dtype.itemsize))
+                is_done = encode_numbers.move(self, source, first, steps, out, ends)
+            if is_done:
+                return
         lengths, steps = collapsed(source.shape, strides)
         fields: dict[str, int] = {"itemsize" if name == "store" else "dtype": kind}
         self.emit(

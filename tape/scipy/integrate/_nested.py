@@ -171,4 +171,4 @@ def nquad(
         return value
 
     value, error = over(len(ranges) - 1, (), args)
-    return value, error if isinstance(error, Handle) else max(error, *inner)
+    return value, error if isinstance(error, Handle) else max([error, *inner])
