@@ -91,8 +91,8 @@ def test_tables_lie_behind_the_rows(name, field, size):
 LOOP_RANGES = [
     (0, "body", 0, 1), (0, "length", 0, MOST), (0, "portion", 1, MOST), (0, "bindings", 0, 6),
     (0, "states", 0, 3), (0, "ends", 0, 3), (1, "bytes", 0, MOST), (1, "step", -MOST, MOST),
-    (2, "bytes", 0, MOST), (2, "step", -MOST, MOST), (0, "moving", 0, 3), (4, "bytes", 0, MOST), (5, "bytes", 0, MOST),
-    (6, "bytes", 0, MOST), (6, "step", -MOST, MOST), (6, "before", 0, 1),
+    (2, "bytes", 0, MOST), (2, "step", -MOST, MOST), (0, "moving", 0, 3), (4, "bytes", 0, MOST),
+    (5, "bytes", 0, MOST), (6, "bytes", 0, MOST), (6, "step", -MOST, MOST), (6, "before", 0, 1),
 ]  # fmt: skip
 
 
