@@ -184,6 +184,26 @@ def test_an_integral_over_one_variable_by_nquad():
     assert integrate.nquad(lambda x: x, [[0.0, 1.0]]) == integrate.quad(lambda x: x, 0.0, 1.0)
 
 
+def test_an_integrand_may_be_an_array_of_one_element():
+    def f(a):
+        return integrate.quad(lambda x: np.stack([a * a * x]), 0.0, a)[0]  # a**4 / 2
+
+    assert tape.grad(f)(2.0) == pytest.approx(16.0)
+    assert tape.jvp(f, (2.0,), (1.0,))[1] == pytest.approx(16.0)
+    assert tape.hessian(f)(2.0) == pytest.approx(24.0)
+
+
+def test_the_state_at_the_start_alone():
+    def f(y0):
+        return integrate.odeint(lambda y, t: -y, y0, [3.0])
+
+    y0 = np.array([1.0, 2.0])
+    for g in (f, tape.compile(f)):
+        np.testing.assert_array_equal(g(y0), [y0])
+    np.testing.assert_array_equal(tape.jacobian(f)(y0), [np.eye(2)])
+    np.testing.assert_array_equal(tape.jvp(f, (y0,), (y0,))[1], [y0])
+
+
 # ---- differential equations ------------------------------------------------------------------------
 
 

@@ -240,7 +240,12 @@ class _Integral:
 
     def _at(self, x: Any) -> Callable[..., Any]:
         """Return the integrand at a point as a function of all operands."""
-        return lambda *operands: operand(self.segment.call(lambda a, b, *args: self.f(x, *args), operands))
+
+        def integrand(*operands: Any) -> Any:
+            value = operand(self.segment.call(lambda a, b, *args: self.f(x, *args), operands))
+            return value if value.shape == self.shape else ops.reshape(value, self.shape)  # of one element
+
+        return integrand
 
     def _at_end(self, end: Any, other: Any, operands: Sequence[Any]) -> Any:
         """Return the integrand at a limit, zero if that is infinite."""
