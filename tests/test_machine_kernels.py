@@ -114,6 +114,20 @@ def test_folds_are_numpys(kind, dtype, before, reduced, after, seed):
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(3, 4, 1), (2, 37, 1), (2, 9, 3)])
+def test_products_are_taken_in_order(dtype, shape):
+    """In another one some overflow that NumPy's do not, and infinity times zero is NaN."""
+    rng, large = np.random.default_rng(0), np.finfo(dtype).max / 2
+    for _ in range(rounds(60, 20)):
+        x = rng.choice(np.array([0.0, 1.5, -1.0, large, -large, 1 / large], dtype), shape)
+        in_order = np.ones((shape[0], shape[2]), dtype)
+        with np.errstate(all="ignore"):
+            for k in range(shape[1]):
+                in_order *= x[:, k]
+            np.testing.assert_array_equal(run_fold("prod", x), in_order)
+
+
 def test_every_fold_that_is_promised_is_tried():
     assert {kind for kind in FOLDS for dtype in DTYPES if has_fold(kind, dtype)} == set(FOLDS)
     assert not any(has_fold(kind, dtype) for kind in FOLDS for dtype in (np.complex128, np.float16, np.uint8))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tape.kernels.codes import FLOAT32, FLOAT64, FOLDS
-from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled._jit import exact, inner
 from tape.kernels.compiled.pointers import float32s, float64s, int8s, int32s, int64s
 from tape.kernels.compiled.sums import NARROW, sum_elements
 from tape.kernels.compiled.vectors import (
@@ -97,7 +97,7 @@ def _sum_integers(x, before, reduced, after, out):  # type: ignore[no-untyped-de
                 out[a * after + b] += x[row + b]
 
 
-@inner
+@exact  # in NumPy's order: another one overflows elsewhere, and infinity times zero is NaN
 def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-def]
     for a in range(before):
         if after == 1:
