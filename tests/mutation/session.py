@@ -190,9 +190,12 @@ def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
     settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
     settings.load_profile("mutation")
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
-    imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # before the fork
+    ignored = [
+        *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # imported before the fork
+        *("-W", "ignore::pytest.PytestConfigWarning"),  # of options of plugins that are left out
+    ]
     others = "--continue-on-collection-errors"  # one file that pytest cannot collect does not stop the others
-    arguments = ["-q", others, *plugins, *imported, *options, *paths]
+    arguments = ["-q", others, *plugins, *ignored, *options, *paths]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         status = pytest.main(arguments, plugins=[plugin])
     if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) and not plugin.failed:
