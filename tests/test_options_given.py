@@ -82,7 +82,7 @@ def summed(f):
     return total
 
 
-ALL = list(literals())
+ALL = [each for each in literals() if "empty" not in each.id]  # which may hold anything
 CHOSEN = ALL if is_full() else ALL[::24]
 
 

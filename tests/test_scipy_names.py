@@ -45,6 +45,7 @@ PASSED_ON = (
     "pad", "broadcast_to", "broadcast_arrays", "getitem", "moveaxis", "reshape", "concatenate", "stack",
     "solve", "an operand", "convolve", "fft", "ifft", "matmul", "multiply", "add", "subtract", "divide",
     "add_at", "where", "BSpline: points", "PPoly: points",
+    "PPoly.integrate",
 )  # fmt: skip
 """Operations that find a fault first; then the function is named at the end."""
 

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from tests.forks import IN_THIS_PROCESS
 from tests.mutation.operators import Mutant
 
 __all__ = ["Task", "Workplace"]
@@ -253,7 +252,7 @@ def _settle(tree: Path, caches: Path, *, keep: bool) -> None:
     os.chdir(tree)
     sys.path[:] = [str(tree), *(path for path in sys.path if path and Path(path) != before)]
     sys.dont_write_bytecode = not keep
-    os.environ.update({"PYTHONPATH": str(tree), "TAPE_CACHE_DIR": str(caches / "tape"), IN_THIS_PROCESS: "1"})
+    os.environ.update(PYTHONPATH=str(tree), TAPE_CACHE_DIR=str(caches / "tape"), TAPE_TESTS_FORK="1")
     if not keep:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     gc.unfreeze()
