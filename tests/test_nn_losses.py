@@ -36,6 +36,18 @@ def test_cross_entropy_of_the_last_axis_is_the_fused_operation(reduction):
     assert_same(nn.cross_entropy(LOGITS, TARGET, reduction=reduction), fused(LOGITS))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "u4", "i2", "i8"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_labels_are_of_any_integers_in_programs_too(reduction, dtype):
+    def f(x, target):
+        return ops.softmax_cross_entropy(x, target, reduction)
+
+    compiled = tape.compile(f)
+    for turn in range(3):
+        target = np.roll(TARGET, turn).astype(dtype)
+        np.testing.assert_allclose(compiled(LOGITS, target), f(LOGITS, target), rtol=1e-13)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 def test_indices_are_rows_with_a_single_one(weight, smoothing):

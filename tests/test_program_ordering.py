@@ -284,6 +284,16 @@ def test_quantiles_between_equal_zeros_have_the_sign_that_numpy_gives_them(funct
                 assert np.signbit(found) == np.signbit(function(x, np.array([q]), method=method)), (x, q)
 
 
+QUANTILES = [np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.median, np.nanmedian]
+
+
+@pytest.mark.parametrize("function", QUANTILES, ids=lambda f: f.__name__)
+def test_nan_is_the_result_or_left_out(function):
+    x = np.array([[3.0, np.nan, 1.0, 2.0], [4.0, 3.0, 2.0, 1.0]])
+    q = () if "median" in function.__name__ else (0.25,)
+    check(lambda x: function(x, *q, axis=1), (x,))
+
+
 def test_quantiles_out_of_range():
     compiled = tape.compile(lambda x, q: np.quantile(x, q))
     x = smooth(5)
