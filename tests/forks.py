@@ -9,10 +9,10 @@ import traceback
 
 import pytest
 
-__all__ = ["IN_THIS_PROCESS", "forks", "in_a_fork"]
+__all__ = ["forks", "in_a_fork"]
 
-IN_THIS_PROCESS = "TAPE_TESTS_FORK"
-"""Environment variable: tests that fork run where they are collected."""
+_IN_THIS_PROCESS = "TAPE_TESTS_FORK"
+"""Environment variable: tests that fork run where they are collected, as the runner of mutants asks for."""
 
 _SECONDS = 300
 """How long one may take in a process of its own, which imports everything anew."""
@@ -33,7 +33,7 @@ def forks(test):
     """
     if not hasattr(os, "fork"):
         return pytest.mark.skip(reason="needs os.fork")(test)
-    if IN_THIS_PROCESS in os.environ:
+    if _IN_THIS_PROCESS in os.environ:
         return pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")(test)
 
     def alone():
@@ -42,7 +42,7 @@ def forks(test):
         variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         run = subprocess.run(
             command,
-            env={**variables, IN_THIS_PROCESS: "1"},
+            env={**variables, _IN_THIS_PROCESS: "1"},
             capture_output=True,
             text=True,
             timeout=_SECONDS,

@@ -87,7 +87,7 @@ def without_scalar_code(patch):
     for module in (planner, encode):
         patch.setattr(module, "code_of", lambda *args: None)
     patch.setattr(encode_arrays, "is_short_sum", lambda *args: False)
-    patch.setattr(encode_numbers, "are_few", lambda count: False)
+    patch.setattr(encode_numbers, "FEW", 0)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -16,15 +16,14 @@ def _first(signature: str) -> int:
     return min(code for (_, given), code in SCALARS.items() if given == signature)
 
 
-_F = {name: code for (name, signature), code in SCALARS.items() if signature in ("ff->f", "f->f")}
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _POWER, _MAXIMUM, _MINIMUM, _WHERE, _MULTIPLY_PLUS_ZERO,
     _MULTIPLY_ADD, _NEGATIVE, _EXP, _LOG, _SIN, _COS, _TANH, _SQRT, _SQUARE, _ABSOLUTE, _RECIPROCAL, _EXPM1,
     _LOG1P, _ARCTAN, _TAN, _SIGN, _POSITIVE, _PLUS_ZERO,
-) = _F.values()  # fmt: skip
+) = (code for (_, signature), code in SCALARS.items() if signature in ("ff->f", "f->f"))  # fmt: skip
 _COMPARE_FLOATS, _COMPARE_INTS, _INTS = map(_first, ("ff->b", "ii->b", "ii->i"))
 _INT_TO_FLOAT, _BOOL_TO_FLOAT, _BOOL_TO_INT = map(_first, ("i->f", "b->f", "b->i"))
-_BOOLS, _CONDITION = map(_first, ("bb->b", "b->"))
+_CONDITION = _first("b->")
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL, _EQUAL = range(5)  # after the first code of comparisons
 (
     _INT_ADD, _INT_SUBTRACT, _INT_MULTIPLY, _INT_MAXIMUM, _INT_MINIMUM, _INT_WHERE,
@@ -48,7 +47,7 @@ def scalar(kind, x, y, out, condition):  # type: ignore[no-untyped-def]
     condition : int64
         The address of an int64: "condition" writes there and nowhere else, "where" reads it.
     """
-    if 0 <= kind < _COMPARE_FLOATS:  # of which all are known: a jump without another look
+    if 0 <= kind < _COMPARE_FLOATS:  # all are compared with below: one range check is enough
         float64s(out)[0] = _float(kind, float64s(x)[0], float64s(y)[0], out, condition)
     elif kind < _COMPARE_INTS:
         uint8s(out)[0] = _comparison(kind - _COMPARE_FLOATS, float64s(x)[0], float64s(y)[0])

@@ -20,7 +20,7 @@ from tape.program.plan.layouts import Place, broadcast_strides, collapsed
 from tape.program.plan.numbers import code_of
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
-from tape.program.runtime.encode_numbers import Recipe, compute, recipe_of
+from tape.program.runtime.encode_numbers import Recipe, recipe_of, write
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 from tape.system.collector import collector_paused
@@ -177,7 +177,7 @@ class _Encoder(Writer):
                 code = code_of(instruction, self.plan.instructions)
                 recipe = None if code is None else recipe_of(self, code, id, operands)
                 self._recipes[key] = recipe
-            if recipe and compute(self, recipe, [addresses[x] for x in operands], addresses[id]):
+            if recipe and write(self, recipe, [addresses[x] for x in operands], addresses[id]):
                 return
         head = self._heads.get(key)
         if head is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tape.kernels.codes import LETTERS, SCALARS
 from tape.program.ir.instructions import Instruction
-from tape.program.plan.layouts import broadcast_strides, offsets
+from tape.program.plan.layouts import broadcast_strides, c_strides, offsets
 from tape.program.plan.numbers import FEW
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _elements(w: Writer, x: int, reader: Instruction) -> tuple[int, ...]:
     return offsets(reader.shape, broadcast_strides(shape, strides, reader.shape))
 
 
-def compute(w: Writer, recipe: Recipe, operands: Sequence[int], out: int) -> bool:
+def write(w: Writer, recipe: Recipe, operands: Sequence[int], out: int) -> bool:
     """Write the entries of a recipe; return False if one would overwrite what a later one reads.
 
     Parameters
@@ -88,36 +88,45 @@ def add_up(w: Writer, id: int, instruction: Instruction, before: int, reduced: i
                     w.number(_ADD if k else _PLUS_ZERO, x + at, out if k else x + at, out)
 
 
-def move(w: Writer, source: Instruction, x: int, steps: Sequence[int], out: int, ends: Sequence[int]) -> bool:
-    """Write entries that copy few elements; return whether there are such.
+def copy(w: Writer, source: int, instruction: Instruction, out: int) -> bool:
+    """Write entries that fill a result of few elements with an operand, broadcast if it is smaller.
 
-    Parameters
-    ----------
-    w : Writer
-        Takes the rows.
-    source : Instruction
-        Its dtype is that of the elements.
-    x, out : int
-        Addresses of the first elements, as operands of rows.
-    steps, ends : sequence of int
-        How far each element is from the first one, in bytes: where it is, and where it goes.
+    Return False, and write nothing, if there are more elements, their dtype has no scalar code, or one would
+    be overwritten before it is read.
     """
-    code = _MOVES.get(source.dtype)
-    if code is None:
+    if instruction.size > FEW:
         return False
-    return compute(w, [(code, 0, a, 0, a, b) for a, b in zip(steps, ends, strict=True)], (x,), out)
+    return _move(w, source, _elements(w, source, instruction), out, _in_order(instruction))
 
 
-def add_to(w: Writer, source: Instruction, x: int, out: int, ends: Sequence[int]) -> bool:
-    """Write entries that add few elements, in order, to others; return whether there are such."""
-    code, size = _ADDS.get(source.dtype), source.dtype.itemsize
-    if code is None:
+def put(w: Writer, x: int, strides: Sequence[int], out: int) -> bool:
+    """Write entries that store a contiguous operand of few elements to a part of a result.
+
+    Return False, and write nothing, where `copy` does, or where the part is not aligned.
+    """
+    source = w.plan.instructions[x]
+    if source.size > FEW or out % source.dtype.itemsize:
         return False
-    for k, at in enumerate(ends):
-        w.number(code, x + k * size, out + at, out + at)
+    return _move(w, x, _in_order(source), out, offsets(source.shape, tuple(strides)))
+
+
+def add(w: Writer, x: int, strides: Sequence[int], out: int) -> bool:
+    """Write entries that add a contiguous operand of few elements to a part, as `put` stores it there."""
+    source = w.plan.instructions[x]
+    code = _ADDS.get(source.dtype)
+    if code is None or source.size > FEW or out % source.dtype.itemsize:
+        return False
+    for step, end in zip(_in_order(source), offsets(source.shape, tuple(strides)), strict=True):
+        w.number(code, w.at(x) + step, out + end, out + end)
     return True
 
 
-def are_few(count: int) -> bool:
-    """Return whether so many elements are copied number by number."""
-    return 0 < count <= FEW
+def _in_order(value: Instruction) -> tuple[int, ...]:
+    return offsets(value.shape, c_strides(value.shape, value.dtype.itemsize))
+
+
+def _move(w: Writer, x: int, steps: Sequence[int], out: int, ends: Sequence[int]) -> bool:
+    code = _MOVES.get(w.plan.instructions[x].dtype)
+    if code is None:
+        return False
+    return write(w, [(code, 0, a, 0, a, b) for a, b in zip(steps, ends, strict=True)], (w.at(x),), out)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
-from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, c_strides, collapsed, offsets
+from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
 from tape.program.plan.planner import Plan
 from tape.program.runtime import encode_numbers
 
@@ -96,12 +96,8 @@ class Writer:
         """Write rows that fill a result with an operand, broadcast if it is smaller."""
         if not instruction.size or self.at(source) == out:
             return
-        value, shape = self.plan.instructions[source], instruction.shape
-        if encode_numbers.are_few(instruction.size):
-            given = offsets(shape, broadcast_strides(value.shape, self.place(source).strides, shape))
-            ends = offsets(shape, c_strides(shape, instruction.dtype.itemsize))
-            if encode_numbers.move(self, value, self.at(source), given, out, ends):
-                return
+        if encode_numbers.copy(self, source, instruction, out):
+            return
         lengths, steps = self.run_of(source, instruction)
         width = instruction.dtype.itemsize
         if len(lengths) == 1 and (steps[0] == width or lengths[0] == 1):
@@ -116,15 +112,9 @@ class Writer:
             return
         place = self.place(id)
         out = packed(place.slot, place.offset + offset)
-        if encode_numbers.are_few(source.size) and not offset % source.dtype.itemsize:
-            first, ends = self.at(x), offsets(source.shape, strides)
-            if name == "add_store":
-                is_done = encode_numbers.add_to(self, source, first, out, ends)
-            else:
-                steps = offsets(source.shape, c_strides(source.shape, source.dtype.itemsize))
-                is_done = encode_numbers.move(self, source, first, steps, out, ends)
-            if is_done:
-                return
+        by_numbers = encode_numbers.add if name == "add_store" else encode_numbers.put
+        if by_numbers(self, x, strides, out):
+            return
         lengths, steps = collapsed(source.shape, strides)
         fields: dict[str, int] = {"itemsize" if name == "store" else "dtype": kind}
         self.emit(
