@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tape.kernels.codes import LETTERS, SCALARS
 from tape.program.ir.instructions import Instruction
+from tape.program.native.opcodes import opcode
 from tape.program.plan.layouts import broadcast_strides, c_strides, offsets
 from tape.program.plan.numbers import FEW
 
@@ -17,6 +18,7 @@ Recipe = list[tuple[int, int, int, int, int, int]]
 """How an instruction is computed number by number. Of each entry: the operation; of two operands which one
 it is, and how far from its first element, in bytes; how far from the first element of the result."""
 
+_SCALAR = opcode("scalar")
 _CONDITION = SCALARS["condition", "b->"]
 _MOVES = {dtype: SCALARS["positive", f"{letter}->{letter}"] for dtype, letter in LETTERS.items()}
 _ADDS = {dtype: SCALARS.get(("add", f"{letter}{letter}->{letter}")) for dtype, letter in LETTERS.items()}
@@ -55,22 +57,19 @@ def write(w: Writer, recipe: Recipe, operands: Sequence[int], out: int) -> bool:
     operands, out : int
         Addresses of first elements, as operands of rows.
     """
-    if len(recipe) > 1 and _overwrites(recipe, operands, out):
-        return False
-    for code, i, x, j, y, at in recipe:
-        first = operands[i] + x
-        w.number(code, first, operands[j] + y, first if code == _CONDITION else out + at)
-    return True
-
-
-def _overwrites(recipe: Recipe, operands: Sequence[int], out: int) -> bool:
+    rows, count = [], len(recipe)
     written: set[int] = set()
     for code, i, x, j, y, at in recipe:
-        if operands[i] + x in written or operands[j] + y in written:
-            return True
-        if code != _CONDITION:
-            written.add(out + at)
-    return False
+        first, second, end = operands[i] + x, operands[j] + y, out + at
+        if count > 1:
+            if first in written or second in written:
+                return False
+            if code != _CONDITION:
+                written.add(end)
+        rows.append([_SCALAR, code, first, second, first if code == _CONDITION else end])
+    w.rows += rows
+    w.origins += [w.origin] * count
+    return True
 
 
 def add_up(w: Writer, id: int, instruction: Instruction, before: int, reduced: int, after: int) -> None:
