@@ -1,4 +1,4 @@
-"""Products of small matrices in tiles: lengths, layouts, totals, memory, and which products they are."""
+"""Products of matrices in tiles: lengths, layouts, totals, memory, and which products they are."""
 
 import ctypes
 from itertools import pairwise, product
@@ -12,6 +12,7 @@ from tape.kernels.loading import native
 from tape.kernels.matrices import APART, IN_PLACE, NOTHING, product_parameters
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.opcodes import WIDTH, opcode
+from tape.system.blas import AVX512_FLAGS
 from tests.naive_program import program_of
 from tests.tiers import some
 
@@ -99,6 +100,24 @@ def test_stacks_are_broadcast_and_bits_do_not_depend_on_portions(dtype):
         np.testing.assert_array_equal(computed(*stacks, np.empty_like(out), parts=parts), out)
 
 
+@BOTH
+@pytest.mark.parametrize("m", [1, 7, 8, 21, 65, 130])
+@pytest.mark.parametrize("n", [127, 128, 255, 257, 530])
+def test_wide_factors_are_packed_and_tasks_have_rows_and_columns(dtype, m, n):
+    rng = np.random.default_rng(m * n)
+    a, b = matrix(rng, m, 19, dtype), matrix(rng, 19, n, dtype)
+    for total in (None, rng.standard_normal((m, n)), rng.standard_normal((m, 1)), rng.standard_normal(n)):
+        expected, given = a @ b, {}
+        if total is not None:
+            given = {"adds": APART, "total": total.astype(dtype)}
+            expected = expected + given["total"]
+        whole, out = framed((m, n), dtype)
+        np.testing.assert_allclose(computed(a, b, out, **given), expected, **CLOSE[dtype])
+        assert (whole[:MARGIN] == 7).all()
+        assert (whole[-MARGIN:] == 7).all()
+        np.testing.assert_array_equal(computed(a, b, np.empty_like(out), **given, parts=3), out)
+
+
 def test_nan_and_infinity_stay_where_they_are():
     a, b = np.ones((9, 5)), np.ones((5, 11))
     a[8, 2], b[1, 10] = np.nan, np.inf
@@ -142,9 +161,21 @@ def kinds(program):
     return [name for name in ("gemm", "kernel", "numpy_matmul") for kind in found if kind == opcode(name)]
 
 
+@pytest.fixture(autouse=True)
+def in_one_thread(monkeypatch):
+    monkeypatch.setenv("TAPE_NUM_THREADS", "1")
+
+
 @pytest.fixture
 def without_small_kernels(monkeypatch):
     monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(matrices, "cpu_flags", frozenset)
+
+
+@pytest.fixture
+def with_small_kernels(monkeypatch):
+    monkeypatch.setattr(matrices, "has_small_kernels", lambda: True)
+    monkeypatch.setattr(matrices, "cpu_flags", lambda: AVX512_FLAGS)
 
 
 @BOTH
@@ -168,20 +199,38 @@ def test_programs_compute_small_products_in_tiles(dtype):
 
 @pytest.mark.usefixtures("without_small_kernels")
 def test_large_products_and_those_with_vectors_stay_with_blas():
-    large, column = np.ones((80, 80)), np.ones((80, 1))
+    large, column = np.ones((160, 160)), np.ones((160, 1))
     assert kinds(program_of(lambda a: a @ a, large)) == ["gemm"]
+    assert kinds(program_of(lambda a: a[:7] @ a, large)) == ["kernel"]
     assert kinds(program_of(lambda a, b: a @ b, large, column)) == ["numpy_matmul"]
     assert kinds(program_of(lambda a, b: b.T @ a, large, column)) == ["numpy_matmul"]
 
 
-def test_where_blas_has_small_kernels_it_keeps_what_it_does_well(monkeypatch):
-    monkeypatch.setattr(matrices, "has_small_kernels", lambda: True)
+@pytest.mark.usefixtures("with_small_kernels")
+def test_where_blas_has_small_kernels_it_keeps_what_it_does_well():
     a, bias = np.ones((16, 16)), np.ones(16)
     assert kinds(program_of(lambda a: a @ a, a)) == ["gemm"]
     assert kinds(program_of(lambda a: a @ a.T, a)) == ["kernel"]
-    assert kinds(program_of(lambda a, b: a @ a + b, a, bias)) == ["kernel"]
-    narrow = np.ones((300, 1000)), np.ones((1000, 10))
-    assert kinds(program_of(lambda a, b: a @ b, *narrow)) == ["kernel"]
+    assert kinds(program_of(lambda a, b: a @ a + b, a, bias)) == ["gemm"]
+    for m, k, n in ((300, 1000, 10), (16, 256, 1024), (128, 784, 256)):
+        assert kinds(program_of(lambda a, b: a @ b, np.ones((m, k)), np.ones((k, n)))) == ["kernel"]
+    assert kinds(program_of(lambda a: a @ a, np.ones((330, 330)))) == ["gemm"]
+
+
+@pytest.mark.usefixtures("with_small_kernels")
+def test_threads_of_blas_have_large_products_of_many_rows(monkeypatch):
+    monkeypatch.setenv("TAPE_NUM_THREADS", "2")
+    b = np.ones((784, 512))
+    for m, kind in ((20, "kernel"), (32, "kernel"), (33, "gemm")):
+        assert kinds(program_of(lambda a, b: a @ b, np.ones((m, 784)), b)) == [kind]
+
+
+def test_where_blas_does_not_use_avx512_nearly_all_is_in_tiles(monkeypatch):
+    monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(matrices, "cpu_flags", lambda: AVX512_FLAGS)
+    a = np.ones((300, 300))
+    assert kinds(program_of(lambda a: a @ a, a)) == ["kernel"]
+    assert kinds(program_of(lambda a: a[:, :2] @ a[:2], a)) == ["gemm"]  # hardly more than writing
 
 
 @pytest.mark.usefixtures("without_small_kernels")

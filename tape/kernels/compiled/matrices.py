@@ -1,9 +1,9 @@
-"""Products of small matrices, in tiles of a few rows and vectors whose sums stay in registers.
+"""Products of matrices, in tiles of a few rows and vectors whose sums stay in registers.
 
-BLAS takes its time to choose among its kernels and to pack matrices, which small ones are not worth. A tile
-reads rows of the second factor as they lie, masked where they end, and numbers of the first one wherever they
-are: only a second factor that is transposed is packed, a panel of columns at a time. What is added to a
-product, in place or broadcast from elsewhere, is added in registers.
+A tile reads numbers of the first factor wherever they are, and rows of the second one as they lie, masked
+where they end, if they are close together. Otherwise, and where the second factor is transposed, a panel of
+its columns is packed at a time. BLAS packs both, which few rows are not worth. What is added to a product, in
+place or broadcast from elsewhere, is added in registers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from numba import types
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import bits_as_float64, float32s, float64s, int64_at
 from tape.kernels.compiled.tiles import VECTOR_BYTES, tile, turning
-from tape.kernels.matrices import APART, IN_PLACE, ROWS_OF_A_TASK
+from tape.kernels.matrices import (
+    APART,
+    COLUMNS_OF_A_TASK,
+    FAR_APART,
+    IN_PLACE,
+    ROWS_OF_A_TASK,
+    ROWS_WORTH_PACKING,
+)
+
+HAS_MANY_REGISTERS = VECTOR_BYTES == 64
+"""Whether there are 32 vector registers rather than 16: AVX-512 has."""
 
 
 def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
@@ -24,13 +34,20 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
     size = number.bitwidth // 8
     lanes, half = VECTOR_BYTES // size, VECTOR_BYTES // size // 2
     wide, uneven = (tile(number, 4, (VECTOR_BYTES, last)) for last in (VECTOR_BYTES, VECTOR_BYTES // 2))
+    tall = tile(number, 8, (VECTOR_BYTES, VECTOR_BYTES)) if HAS_MANY_REGISTERS else wide
     narrow, slim = (tile(number, 8, (last,)) for last in (VECTOR_BYTES, VECTOR_BYTES // 2))
     long = tile(number, 1, (VECTOR_BYTES,) * 4)
     turn = turning(number)
 
     @inner
     def pack(b, b_row, b_column, k, count, out):  # type: ignore[no-untyped-def]
-        """Write columns as rows side by side; those of the factor lie as its strides say."""
+        """Write columns as rows without gaps; those of the factor lie as its strides say."""
+        if b_column == size:
+            for i in range(k):
+                source, target = numbers(b + i * b_row), numbers(out + i * count * size)
+                for j in range(count):
+                    target[j] = source[j]
+            return
         wholes = count - count % 4 if b_row == size else 0
         ends = k - k % 4 if wholes else 0
         for i in range(0, ends, 4):
@@ -46,7 +63,12 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
     ):  # fmt: skip
         """Compute columns that are as many as a tile has."""
         step = 1 if columns > 2 * lanes else 4 if columns > lanes else 8
-        for i in range(0, m, step):
+        talls = m // 8 * 8 if HAS_MANY_REGISTERS and lanes + half < columns <= 2 * lanes else 0
+        for i in range(0, talls, 8):
+            added = total + i * total_row if total else 0
+            tall(8, k, a + i * a_row, a_row, a_column, b, b_row, out + i * out_row, out_row, added, total_row,
+                 total_column, columns - lanes, factor)  # fmt: skip
+        for i in range(talls, m, step):
             left, there = a + i * a_row, out + i * out_row
             added = total + i * total_row if total else 0
             if step == 1:
@@ -73,7 +95,7 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
         while n > 0:
             columns = min(n, 4 * lanes if m == 1 and n > 3 * lanes else 2 * lanes)
             right, right_row = b, b_row
-            if b_column != size:
+            if b_column != size or (m >= ROWS_WORTH_PACKING and b_row >= FAR_APART):
                 pack(b, b_row, b_column, k, columns, workspace)
                 right, right_row = workspace, columns * size
             panel(columns, m, k, a, a_row, a_column, right, right_row, out, out_row, total, total_row,
@@ -90,23 +112,26 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
         bits = int64_at(at + 48) | int64_at(at + 56) << 22 | int64_at(at + 64) << 44
         factor = as_number(bits_as_float64(bits))
         at += 72  # strides, in elements
-        blocks = (m + ROWS_OF_A_TASK - 1) // ROWS_OF_A_TASK
+        down = (m + ROWS_OF_A_TASK - 1) // ROWS_OF_A_TASK
+        blocks = down * ((n + COLUMNS_OF_A_TASK - 1) // COLUMNS_OF_A_TASK)
         for task in range(start, stop):
-            matrix, first = task // blocks, task % blocks * ROWS_OF_A_TASK
+            matrix, block = task // blocks, task % blocks
+            row, column = block % down * ROWS_OF_A_TASK, block // down * COLUMNS_OF_A_TASK
             i, j = matrix // inner_length, matrix % inner_length
-            a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + first * int64_at(at + 16))
-            b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40))
-            c = out + size * (i * int64_at(at + 64) + j * int64_at(at + 72) + first * int64_at(at + 80))
+            a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + row * int64_at(at + 16))
+            b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40) + column * int64_at(at + 56))
+            c = out + size * (i * int64_at(at + 64) + j * int64_at(at + 72) + row * int64_at(at + 80) + column)
             d, d_row, d_column = 0, 0, 0
             if adds == IN_PLACE:
                 d, d_row, d_column = c, size * int64_at(at + 80), size
             elif adds == APART:
-                d = z + size * (i * int64_at(at + 96) + j * int64_at(at + 104) + first * int64_at(at + 112))
+                d = z + size * (i * int64_at(at + 96) + j * int64_at(at + 104))
                 d_row, d_column = size * int64_at(at + 112), size * int64_at(at + 120)
+                d += row * d_row + column * d_column
             panels(
-                min(ROWS_OF_A_TASK, m - first), n, k, a, size * int64_at(at + 16), size * int64_at(at + 24),
-                b, size * int64_at(at + 48), size * int64_at(at + 56), c, size * int64_at(at + 80), d, d_row,
-                d_column, factor, workspace,
+                min(ROWS_OF_A_TASK, m - row), min(COLUMNS_OF_A_TASK, n - column), k, a,
+                size * int64_at(at + 16), size * int64_at(at + 24), b, size * int64_at(at + 48),
+                size * int64_at(at + 56), c, size * int64_at(at + 80), d, d_row, d_column, factor, workspace,
             )  # fmt: skip
         return 1
 

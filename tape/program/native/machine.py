@@ -33,6 +33,7 @@ from tape.kernels.compiled.pointers import (
 )
 from tape.kernels.compiled.scalars import scalar
 from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
+from tape.kernels.matrices import ONE_THREAD_FROM, ONE_THREAD_TO
 from tape.program.native.binding import bind, bind_results
 from tape.program.native.opcodes import (
     AT,
@@ -70,9 +71,6 @@ from tape.program.native.opcodes import (
     opcode,
 )
 
-_SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
-"""Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
-waiting for them takes longer than the work, on a busy machine a hundred times as long."""
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _ENTRY = 8 * len(FIELDS["scalar"])
@@ -375,7 +373,7 @@ def _threads_of_blas(table, threads):  # type: ignore[no-untyped-def]
 def _gemm(row, frame):  # type: ignore[no-untyped-def]
     """Compute a stack of products."""
     table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
-    threads = _one_thread_of_blas(table) if _SINGLE_FROM < size < _SINGLE_TO else 0
+    threads = _one_thread_of_blas(table) if ONE_THREAD_FROM < size < ONE_THREAD_TO else 0
     _products(row, frame)
     _threads_of_blas(table, threads)
 

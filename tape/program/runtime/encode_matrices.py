@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from tape.config import num_threads
 from tape.kernels import matrices
 from tape.kernels.availability import Unavailable
 from tape.kernels.codes import DTYPE_CODES
@@ -69,7 +70,7 @@ def _in_tiles(
     width = instruction.dtype.itemsize
     is_turned = w.place(factors[1]).strides[-1] != width
     is_added = total is not None and w.at(total) != w.at(id)
-    if not matrices.are_worth(m, n, inner, is_turned, is_added):
+    if not matrices.are_worth(m, n, inner, is_turned, num_threads() > 1):
         return False
     missing = (1,) * (2 - len(stack))
     strides = [_steps(w, x, instruction.shape[:-2]) for x in (*factors, id)]
