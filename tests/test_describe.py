@@ -10,6 +10,7 @@ from scipy import special
 
 import tape
 from tape import errors, ops
+from tape.kernels import matrices
 from tape.program.ir.table import INSTRUCTIONS, VIEWS
 from tape.program.program import Program
 from tape.program.record.recording import record
@@ -356,7 +357,8 @@ def test_callbacks_are_named_with_a_hint():
     assert re.search(r"^ +called_back 2x: runs in Python", str(report), re.M)
 
 
-def test_a_report_reads_like_this():
+def test_a_report_reads_like_this(monkeypatch):
+    monkeypatch.setattr(matrices, "are_worth", lambda *lengths: False)  # products by BLAS, on any machine
     table = np.arange(90_000.0).reshape(300, 300)
 
     def f(x, w):

@@ -18,7 +18,7 @@ ROWS_OF_A_TASK, COLUMNS_OF_A_TASK = 64, 256
 WIDEST_VECTOR = 64  # bytes, on any processor
 
 ROWS_WORTH_PACKING, FAR_APART = 8, 512
-"""From so many rows of the first factor on, rows of the second one that are so many bytes apart are packed."""
+"""From so many rows of the first factor on, rows of the second that are so many bytes apart are packed."""
 
 ONE_THREAD_FROM, ONE_THREAD_TO = 1 << 18, 1 << 23
 """Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
@@ -64,6 +64,28 @@ def are_worth(m: int, n: int, k: int, is_turned: bool, has_threads: bool) -> boo
         most = ONE_THREAD_TO if has_threads and m > _FEW_ROWS else _MIDDLING
         return macs <= most and m >= ROWS_WORTH_PACKING
     return is_turned and m >= 16 and n >= 16 and 4 <= k <= 8 * m
+
+
+def columns_of_a_panel(size: int) -> int:
+    """Return how many columns a tile has, of elements of so many bytes: two vectors."""
+    return 2 * (WIDEST_VECTOR if cpu_flags() >= AVX512_FLAGS else WIDEST_VECTOR // 2) // size
+
+
+def are_worth_packing(m: int, n: int, k: int, size: int, has_threads: bool) -> bool:
+    """Return whether tiles compute ``(m, n)`` products faster once the second factor is in panels.
+
+    Parameters
+    ----------
+    m, n, k : int
+        Lengths; ``k`` is summed over.
+    size : int
+        Bytes of an element.
+    has_threads : bool
+        As for `are_worth`.
+    """
+    rows = 2 * ROWS_OF_A_TASK if cpu_flags() >= AVX512_FLAGS else 2 * ROWS_WORTH_PACKING
+    is_flat = ROWS_WORTH_PACKING <= m <= rows and n * size >= FAR_APART and m * n * k > _SMALL
+    return is_flat and not n % columns_of_a_panel(size) and are_worth(m, n, k, False, has_threads)
 
 
 _LENGTHS = ("outer", "inner", "m", "n", "k")

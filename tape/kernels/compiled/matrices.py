@@ -120,7 +120,9 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
             i, j = matrix // inner_length, matrix % inner_length
             a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + row * int64_at(at + 16))
             b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40) + column * int64_at(at + 56))
-            c = out + size * (i * int64_at(at + 64) + j * int64_at(at + 72) + row * int64_at(at + 80) + column)
+            c = out + size * (
+                i * int64_at(at + 64) + j * int64_at(at + 72) + row * int64_at(at + 80) + column
+            )
             d, d_row, d_column = 0, 0, 0
             if adds == IN_PLACE:
                 d, d_row, d_column = c, size * int64_at(at + 80), size

@@ -23,6 +23,7 @@ from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLo
 from tape.program.ir.contract import contract
 from tape.program.ir.dtypes import is_of_all_dtypes
 from tape.program.ir.instructions import IR
+from tape.program.ir.packing import pack
 from tape.program.ir.parts import join_parts, skip_overwritten
 from tape.program.ir.prune import prune
 from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
@@ -115,6 +116,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     contracted = alive + added - len(ir.instructions)
     tiles, tiled = (0, 0) if as_numpy else tile(ir)
     if not as_numpy:
+        added += pack(ir)
         vectorise(ir)
     ir.effects = {
         "recorded": recorded.count or len(nodes),

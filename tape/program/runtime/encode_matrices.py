@@ -70,10 +70,12 @@ def _in_tiles(
     width = instruction.dtype.itemsize
     is_turned = w.place(factors[1]).strides[-1] != width
     is_added = total is not None and w.at(total) != w.at(id)
-    if not matrices.are_worth(m, n, inner, is_turned, num_threads() > 1):
-        return False
     missing = (1,) * (2 - len(stack))
     strides = [_steps(w, x, instruction.shape[:-2]) for x in (*factors, id)]
+    is_divided = n * width >= matrices.WIDEST_VECTOR and not any(strides[0][:2])
+    columns = n * prod(stack) if is_divided else n  # of one factor, of which the stack has panels
+    if not matrices.are_worth(m, columns, inner, is_turned, num_threads() > 1):
+        return False
     adds = matrices.NOTHING
     if total is not None:
         of_total = w.plan.instructions[total]
