@@ -12,7 +12,8 @@ from math import prod
 
 from tape.kernels.kernel import GEOMETRY, Kernel, Needs, geometry, windows_of
 
-ROWS_OF_A_TASK = 64  # of a matrix of columns that make a task, where there are enough
+ROWS_OF_A_TASK = 128  # of a matrix of columns that make a task, where there are enough
+ROWS_WORTH_TURNING = 32  # of a task: the product is that of transposes then, for which windows are turned
 
 ARGUMENTS = 16  # int64 numbers at the start of the workspace, which BLAS reads what it is told from
 
@@ -89,8 +90,10 @@ def _conv_input_needs(parameters: tuple[int, ...]) -> Needs:
 
 
 def _conv_weight_needs(parameters: tuple[int, ...]) -> Needs:
-    x, w, y, _, tasks, columns, products = _needs(parameters)
-    return Needs((x, y), w, 2 * ARGUMENTS + columns, tasks, products)
+    x, w, y, images, tasks, columns, products = _needs(parameters)
+    groups = parameters[1]
+    turned, total = y // (images * groups), w // groups
+    return Needs((x, y), w, 2 * ARGUMENTS + columns + turned + total, tasks, products)
 
 
 _NAMES = {"images": 1, "groups": 1, "channels": 1, "kernels": 1, **GEOMETRY}

@@ -8,7 +8,7 @@ others. `tape.kernels.convolution` has the same for plain arrays.
 from __future__ import annotations
 
 from tape.kernels.codes import FLOAT64
-from tape.kernels.columns import ARGUMENTS, parts_of
+from tape.kernels.columns import ARGUMENTS, ROWS_WORTH_TURNING, parts_of
 from tape.kernels.compiled import vectors
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import (
@@ -46,20 +46,6 @@ def _is_unit(p):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _tap(p, row):  # type: ignore[no-untyped-def]
-    """The channel of a row of the matrix, and how far its elements are behind where windows begin."""
-    rest, k2 = row // int64_at(p + 40), row % int64_at(p + 40)
-    rest, k1 = rest // int64_at(p + 32), rest % int64_at(p + 32)
-    channel, k0 = rest // int64_at(p + 24), rest % int64_at(p + 24)
-    return (
-        channel,
-        k0 * int64_at(p + 120) - int64_at(p + 96),
-        k1 * int64_at(p + 128) - int64_at(p + 104),
-        k2 * int64_at(p + 136) - int64_at(p + 112),
-    )
-
-
-@inner
 def _copy(itemsize, source, step, out, count):  # type: ignore[no-untyped-def]
     """Copy every ``step``-th element to contiguous memory, as integers; most rows are short."""
     size = count * itemsize
@@ -78,62 +64,117 @@ def _copy(itemsize, source, step, out, count):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
-    """Rows ``start`` to ``stop`` of the matrix of columns of the channels at ``x``."""
-    in0, in1, in2 = int64_at(p), int64_at(p + 8), int64_at(p + 16)
-    out0, out1, out2 = int64_at(p + 48), int64_at(p + 56), int64_at(p + 64)
-    step0, step1, step2 = int64_at(p + 72), int64_at(p + 80), int64_at(p + 88)
-    for row in range(start, stop):
-        channel, offset0, offset1, offset2 = _tap(p, row)
-        first0, stop0 = seeing(offset0, in0, step0, out0)
-        first1, stop1 = seeing(offset1, in1, step1, out1)
-        first2, stop2 = seeing(offset2, in2, step2, out2)
-        rows, count = stop1 - first1, stop2 - first2
-        if stop0 - first0 < out0 or rows < out1 or count < out2:
-            for k in range(out0 * out1 * out2):
-                if itemsize == 8:
-                    float64s(columns)[k] = 0
-                else:
-                    float32s(columns)[k] = 0
-        if count > 0:
-            for a in range(first0, stop0):
-                i0, i1 = a * step0 + offset0, first1 * step1 + offset1
-                source = x + (((channel * in0 + i0) * in1 + i1) * in2 + first2 * step2 + offset2) * itemsize
-                out = columns + ((a * out1 + first1) * out2 + first2) * itemsize
-                for _ in range(rows):
-                    _copy(itemsize, source, step2, out, count)
-                    source += step1 * in2 * itemsize
-                    out += out2 * itemsize
-        columns += out0 * out1 * out2 * itemsize
+def _zeros(itemsize, out, count):  # type: ignore[no-untyped-def]
+    if itemsize == 8:
+        for k in range(count):
+            int64s(out)[k] = 0
+    else:
+        for k in range(count):
+            int32s(out)[k] = 0
 
 
 @inner
-def _add(p, columns, rows, x):  # type: ignore[no-untyped-def]
-    """Add a matrix of columns to the elements that its windows see: the transpose of `_fill`."""
+def _is_flat(p):  # type: ignore[no-untyped-def]
+    """Whether windows of a row, and of the next, are one element after the other: as many as there are."""
+    return int64_at(p + 80) == 1 and int64_at(p + 88) == 1 and int64_at(p + 16) == int64_at(p + 64)
+
+
+@inner
+def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
+    """Rows ``start`` to ``stop`` of the matrix of columns of the channels at ``x``.
+
+    A row is what one position of the kernel sees of a channel: which elements that are is found out once for
+    each position.
+    """
     in0, in1, in2 = int64_at(p), int64_at(p + 8), int64_at(p + 16)
+    kernel0, kernel1, kernel2 = int64_at(p + 24), int64_at(p + 32), int64_at(p + 40)
     out0, out1, out2 = int64_at(p + 48), int64_at(p + 56), int64_at(p + 64)
     step0, step1, step2 = int64_at(p + 72), int64_at(p + 80), int64_at(p + 88)
-    width = vectors.lanes(x)
-    for row in range(rows):
-        channel, offset0, offset1, offset2 = _tap(p, row)
+    is_flat, taps, size = _is_flat(p), kernel0 * kernel1 * kernel2, out0 * out1 * out2
+    for k0 in range(kernel0):
+        offset0 = k0 * int64_at(p + 120) - int64_at(p + 96)
         first0, stop0 = seeing(offset0, in0, step0, out0)
-        first1, stop1 = seeing(offset1, in1, step1, out1)
-        first2, stop2 = seeing(offset2, in2, step2, out2)
-        for a in range(first0, stop0):
-            i0 = a * step0 + offset0
-            for b in range(first1, stop1):
-                i1 = b * step1 + offset1
-                at = ((channel * in0 + i0) * in1 + i1) * in2 + offset2
-                source = ((row * out0 + a) * out1 + b) * out2
-                c = first2
-                if step2 == 1:
-                    while c + width <= stop2:
-                        total = vectors.add(vectors.load(x, at + c), vectors.load(columns, source + c))
-                        vectors.store(x, at + c, total)
-                        c += width
-                while c < stop2:
-                    x[at + c * step2] += columns[source + c]
-                    c += 1
+        for k1 in range(kernel1):
+            offset1 = k1 * int64_at(p + 128) - int64_at(p + 104)
+            first1, stop1 = seeing(offset1, in1, step1, out1)
+            for k2 in range(kernel2):
+                offset2 = k2 * int64_at(p + 136) - int64_at(p + 112)
+                first2, stop2 = seeing(offset2, in2, step2, out2)
+                rows, count = stop1 - first1, stop2 - first2
+                is_whole = stop0 - first0 == out0 and rows == out1 and count == out2
+                is_seen = rows > 0 and count > 0
+                tap = (k0 * kernel1 + k1) * kernel2 + k2
+                for channel in range((start - tap + taps - 1) // taps, (stop - tap + taps - 1) // taps):
+                    target = columns + (channel * taps + tap - start) * size * itemsize
+                    if not is_whole:
+                        _zeros(itemsize, target, size)
+                    for a in range(first0, stop0 if is_seen else first0):
+                        i0, i1 = a * step0 + offset0, first1 * step1 + offset1
+                        source = ((channel * in0 + i0) * in1 + i1) * in2 + first2 * step2 + offset2
+                        source = x + source * itemsize
+                        out = target + ((a * out1 + first1) * out2 + first2) * itemsize
+                        if is_flat:  # also what lies between windows of two rows, which do not see it
+                            _copy(itemsize, source, 1, out, (rows - 1) * out2 + count)
+                            for b in range(rows - 1 if count < out2 else 0):
+                                _zeros(itemsize, out + (b * out2 + count) * itemsize, out2 - count)
+                            continue
+                        for _ in range(rows):
+                            _copy(itemsize, source, step2, out, count)
+                            source += step1 * in2 * itemsize
+                            out += out2 * itemsize
+
+
+@inner
+def _add_run(x, at, step, y, start, count):  # type: ignore[no-untyped-def]
+    """Add ``count`` elements of ``y`` to every ``step``-th of ``x``."""
+    width, done = vectors.lanes(x), 0
+    if step == 1:
+        while done + width <= count:
+            total = vectors.add(vectors.load(x, at + done), vectors.load(y, start + done))
+            vectors.store(x, at + done, total)
+            done += width
+    while done < count:
+        x[at + done * step] += y[start + done]
+        done += 1
+
+
+@inner
+def _add(p, columns, channels, x):  # type: ignore[no-untyped-def]
+    """Add a matrix of columns to the elements that its windows see: the transpose of `_fill`.
+
+    Where windows are one element after the other, what lies between those of two rows is overwritten.
+    """
+    in0, in1, in2 = int64_at(p), int64_at(p + 8), int64_at(p + 16)
+    kernel0, kernel1, kernel2 = int64_at(p + 24), int64_at(p + 32), int64_at(p + 40)
+    out0, out1, out2 = int64_at(p + 48), int64_at(p + 56), int64_at(p + 64)
+    step0, step1, step2 = int64_at(p + 72), int64_at(p + 80), int64_at(p + 88)
+    is_flat, taps = _is_flat(p), kernel0 * kernel1 * kernel2
+    for k0 in range(kernel0):
+        offset0 = k0 * int64_at(p + 120) - int64_at(p + 96)
+        first0, stop0 = seeing(offset0, in0, step0, out0)
+        for k1 in range(kernel1):
+            offset1 = k1 * int64_at(p + 128) - int64_at(p + 104)
+            first1, stop1 = seeing(offset1, in1, step1, out1)
+            for k2 in range(kernel2):
+                offset2 = k2 * int64_at(p + 136) - int64_at(p + 112)
+                first2, stop2 = seeing(offset2, in2, step2, out2)
+                rows, count = stop1 - first1, stop2 - first2
+                tap = (k0 * kernel1 + k1) * kernel2 + k2
+                for channel in range(channels if rows > 0 and count > 0 else 0):
+                    for a in range(first0, stop0):
+                        i0, i1 = a * step0 + offset0, first1 * step1 + offset1
+                        at = ((channel * in0 + i0) * in1 + i1) * in2 + first2 * step2 + offset2
+                        source = (((channel * taps + tap) * out0 + a) * out1 + first1) * out2 + first2
+                        if is_flat:
+                            for b in range(rows - 1 if count < out2 else 0):
+                                for c in range(count, out2):
+                                    columns[source + b * out2 + c] = 0
+                            _add_run(x, at, 1, columns, source, (rows - 1) * out2 + count)
+                            continue
+                        for _ in range(rows):
+                            _add_run(x, at, step2, columns, source, count)
+                            at += step1 * in2
+                            source += out2
 
 
 # ---- products -------------------------------------------------------------------------------------------
@@ -222,19 +263,35 @@ def conv_input(function, dtype, parameters, start, stop, g, w, _, workspace, out
         if dtype == FLOAT64:
             for i in range(image):
                 float64s(target)[i] = 0
-            _add(p, float64s(columns), rows, float64s(target))
+            _add(p, float64s(columns), int64_at(parameters + 16), float64s(target))
         else:
             for i in range(image):
                 float32s(target)[i] = 0
-            _add(p, float32s(columns), rows, float32s(target))
+            _add(p, float32s(columns), int64_at(parameters + 16), float32s(target))
     return 1
 
 
 @inner
+def _turn(itemsize, x, rows, columns, out):  # type: ignore[no-untyped-def]
+    """Write the transpose of a matrix, as integers."""
+    for i in range(rows):
+        for j in range(columns):
+            if itemsize == 8:
+                int64s(out)[j * rows + i] = int64s(x)[i * columns + j]
+            else:
+                int32s(out)[j * rows + i] = int32s(x)[i * columns + j]
+
+
+@inner
 def conv_weight(function, dtype, parameters, start, stop, x, g, _, workspace, out):  # type: ignore[no-untyped-def]
-    """Some columns of the adjoint of w, for all images: sums do not depend on how many threads there are."""
+    """Some columns of the adjoint of w, for all images: sums do not depend on how many threads there are.
+
+    They are the transpose of a product without transposes, which BLAS has better kernels for.
+    """
     itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
     p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    turned = columns + itemsize * rows * windows
+    total = turned + itemsize * kernels * windows
     parts = _parts(rows)
     is_unit = _is_unit(p)
     _prepare(dtype, workspace)
@@ -242,17 +299,31 @@ def conv_weight(function, dtype, parameters, start, stop, x, g, _, workspace, ou
         group, part = task // parts, task % parts
         first, last = part * rows // parts, (part + 1) * rows // parts
         target = out + (group * kernels * rows + first) * itemsize
+        is_turned = last - first >= ROWS_WORTH_TURNING
         for image_number in range(int64_at(parameters)):
             k = image_number * groups + group
-            source = x + k * image * itemsize
+            source, of_windows = x + k * image * itemsize, g + k * kernels * windows * itemsize
             if is_unit:
                 columns = source + first * windows * itemsize
             else:
                 _fill(p, itemsize, source, first, last, columns)
-            _multiply(
-                function, workspace, _TURNED | _PLAIN << 8, last - first, kernels, windows, columns, windows,
-                g + k * kernels * windows * itemsize, windows, target, rows, image_number > 0,
-            )  # fmt: skip
+            if is_turned:
+                _turn(itemsize, of_windows, kernels, windows, turned)
+                _multiply(
+                    function, workspace, _PLAIN | _PLAIN << 8, kernels, last - first, windows, turned,
+                    kernels, columns, windows, total, kernels, image_number > 0,
+                )  # fmt: skip
+            else:
+                _multiply(
+                    function, workspace, _TURNED | _PLAIN << 8, last - first, kernels, windows, columns,
+                    windows, of_windows, windows, target, rows, image_number > 0,
+                )  # fmt: skip
+        for kernel in range(kernels if is_turned else 0):
+            for row in range(last - first):
+                if itemsize == 8:
+                    int64s(target)[kernel * rows + row] = int64s(total)[row * kernels + kernel]
+                else:
+                    int32s(target)[kernel * rows + row] = int32s(total)[row * kernels + kernel]
     return 1
 
 
