@@ -140,6 +140,64 @@ def test_convolutions(shapes, dtype, counts, seed):
         np.testing.assert_array_equal(shared, compiled)
 
 
+SAME = {
+    "row": ((9,), (3,), ((1,), ((1, 1),), (1,))),
+    "even": ((5, 6), (2, 2), ((1, 1), ((1, 0), (0, 1)), (1, 1))),
+    "square": ((8, 8), (3, 3), ((1, 1), ((1, 1), (1, 1)), (1, 1))),
+    "apart": ((4, 11), (3, 3), ((1, 1), ((2, 2), (2, 2)), (2, 2))),
+    "narrow": ((5, 1), (3, 3), ((1, 1), ((0, 0), (1, 1)), (1, 1))),
+    "far": ((2, 3), (5, 5), ((1, 1), ((2, 2), (2, 2)), (1, 1))),
+    "rows apart": ((9, 7), (3, 3), ((2, 1), ((1, 1), (1, 1)), (1, 1))),
+    "cube": ((3, 4, 5), (3, 3, 3), ((1, 1, 1), ((1, 1), (1, 1), (1, 1)), (1, 1, 1))),
+}
+"""As many windows in a row as elements: what they see lies side by side from row to row, or nearly so."""
+
+
+@pytest.mark.parametrize("case", SAME)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("counts", [(2, 1, 11, 3), (1, 2, 3, 2)])
+def test_convolutions_with_windows_that_lie_side_by_side(case, dtype, counts):
+    """And of so many channels that the derivative by weights turns the windows' adjoints, or of few."""
+    spatial, kernel, geometry = SAME[case]
+    images, groups, channels, kernels = counts
+    rng = np.random.default_rng(0)
+    windows = output_lengths(spatial, kernel, *geometry)
+    assert windows[-1] == spatial[-1]
+    x = rng.normal(size=(images, groups * channels, *spatial)).astype(dtype)
+    w = rng.normal(size=(groups * kernels, channels, *kernel)).astype(dtype)
+    y = rng.normal(size=(images, groups * kernels, *windows)).astype(dtype)
+    parameters = convolution_parameters(x.shape, w.shape, windows, *geometry, groups)
+    tolerance = {"rtol": TOLERANCES[x.dtype], "atol": 10 * TOLERANCES[x.dtype]}
+    for into, name, operands in (
+        ("y", "conv", (x, w)),
+        ("x", "conv_input", (y, w)),
+        ("w", "conv_weight", (x, y)),
+    ):
+        expected = convolved(x, w, y, geometry, groups, into)
+        compiled = run(name, parameters, expected.shape, *operands)
+        np.testing.assert_allclose(compiled, expected, **tolerance)
+        np.testing.assert_array_equal(run(name, parameters, expected.shape, *operands, threads=2), compiled)
+
+
+@pytest.mark.parametrize("case", ["square", "apart", "cube"])
+def test_elements_that_no_window_sees_do_not_reach_it(case):
+    """What lies between the windows of two rows may be NaN, and is in the columns for a moment."""
+    spatial, kernel, geometry = SAME[case]
+    windows = output_lengths(spatial, kernel, *geometry)
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(1, 2, *spatial)), rng.normal(size=(2, 2, *kernel))
+    y = rng.normal(size=(1, 2, *windows))
+    x[0, 0, ..., -1], y[0, 0, ..., 0] = np.nan, np.nan
+    parameters = convolution_parameters(x.shape, w.shape, windows, *geometry, 1)
+    for name, operands, expected in (
+        ("conv", (x, w), convolution.conv(x, w, *geometry, 1)),
+        ("conv_input", (y, w), convolution.conv_input(y, w, spatial, *geometry, 1)),
+    ):
+        found = run(name, parameters, expected.shape, *operands)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        assert not np.isnan(found).all()
+
+
 @settings(max_examples=rounds(40), deadline=None)
 @given(geometries(), DTYPES, st.integers(0, 99))
 def test_pooling(shapes, dtype, seed):
@@ -193,6 +251,26 @@ def test_nan_is_the_largest_and_takes_it_all():
     g = np.ones(y.shape)
     np.testing.assert_array_equal(pooling.max_pool_vjp(g, x, y, (2,), *PAIRS), expected)
     np.testing.assert_array_equal(run("max_pool_vjp", parameters, x.shape, g, x, y), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("spatial", [(2, 2), (2, 9), (3, 5), (8, 8), (9, 34), (3, 4, 6)])
+def test_squares_hold_ties_and_what_is_not_finite(dtype, spatial):
+    """To the last bit, signs of zero included, as the loops for all windows have it."""
+    rng = np.random.default_rng(0)
+    window = (1,) * (len(spatial) - 2) + (2, 2)
+    geometry = (window, ((0, 0),) * len(spatial), (1,) * len(spatial))
+    windows = output_lengths(spatial, window, *geometry)
+    x = rng.choice(np.array([-np.inf, -1.0, -0.0, 0.0, 1.0, np.inf, np.nan], dtype), (3, 4, *spatial))
+    y = pooling.max_pool(x, window, *geometry)
+    g = rng.choice(np.array([-0.0, 0.0, 1.0, -2.5, np.nan, np.inf], dtype), (3, 4, *windows))
+    parameters = pooling_parameters(x.shape, window, windows, *geometry)
+    shares = pooling.max_pool_vjp(g, x, y, window, *geometry)
+    for threads in (1, 2):
+        np.testing.assert_array_equal(run("max_pool", parameters, y.shape, x, threads=threads), y)
+        found = run("max_pool_vjp", parameters, x.shape, g, x, y, threads=threads)
+        np.testing.assert_array_equal(found, shares)
+        assert not (np.signbit(found) & (found == 0)).any()
 
 
 def test_windows_that_see_only_padding():

@@ -27,6 +27,12 @@ LOOPS: list[tuple[str, str]] = [
         "tape.map(lambda row: tape.fori_loop(0, 3, lambda i, s: s * {c} + row[0] * i, 0.5), {matrix})",
     ),
     ("matrix", "tape.scan(lambda s, e: (s @ {matrix}, s * e), {matrix}, {vector})[0]"),
+    ("matrix", "tape.fori_loop(0, 20, lambda i, s: np.cos({matrix} - 0.1 * s @ {matrix:1}), {matrix:1})"),
+    (
+        "matrix",
+        "tape.grad(lambda m: np.sum(tape.fori_loop(0, 17, lambda i, s: np.tanh(0.1 * s @ m.T + s @ {matrix}"
+        " + {c} * i), {matrix} * 0.5)))({matrix} * 0.1)",
+    ),
     ("number", "tape.cond({test}, lambda u: u * {c}, lambda u: u - {number}, {number})"),
     ("vector", "tape.cond({test}, np.sin, lambda u: u * {vector}, {vector})"),
     ("vector", "tape.switch({int}, [np.sin, np.cos, lambda u: u * {vector}], {vector})"),

@@ -94,6 +94,59 @@ _raise_row, _add_row, _hand_out_row = map(_for_row, (_raise_to, _add_to, _hand_o
 _count_row, _hand_out_shares, _add_tied_row = map(_for_row, (_count, _hand_out_share, _add_tied))
 
 
+# ---- rows of windows of two by two elements, which do not overlap, as most are --------------------------
+
+
+@inner
+def _are_squares(p):  # type: ignore[no-untyped-def]
+    """Whether windows are two by two elements, side by side without padding."""
+    of_kernel = int64_at(p + 24) == 1 and int64_at(p + 32) == 2 and int64_at(p + 40) == 2
+    of_steps = int64_at(p + 72) == 1 and int64_at(p + 80) == 2 and int64_at(p + 88) == 2
+    of_padding = int64_at(p + 96) == 0 and int64_at(p + 104) == 0 and int64_at(p + 112) == 0
+    is_whole = 2 * int64_at(p + 56) <= int64_at(p + 8) and 2 * int64_at(p + 64) <= int64_at(p + 16)
+    of_dilation = int64_at(p + 128) == 1 and int64_at(p + 136) == 1
+    is_deep = int64_at(p + 48) <= int64_at(p)
+    return of_kernel and of_steps and of_padding and is_whole and of_dilation and is_deep
+
+
+@inner
+def _upper(p, a, b, i):  # type: ignore[no-untyped-def]
+    """Where the upper row of elements begins that a row of squares has."""
+    return i + (a * int64_at(p + 8) + 2 * b) * int64_at(p + 16)
+
+
+@inner
+def _larger(so_far, new):  # type: ignore[no-untyped-def]
+    return so_far if (new <= so_far) | (so_far != so_far) else new
+
+
+@inner
+def _max_of_squares(p, a, b, i, k, x, out):  # type: ignore[no-untyped-def]
+    upper, width = _upper(p, a, b, i), int64_at(p + 16)
+    for j in range(int64_at(p + 64)):
+        at = upper + 2 * j
+        largest = _larger(_larger(x[at], x[at + 1]), x[at + width])
+        out[k + j] = _larger(largest, x[at + width + 1])
+
+
+@inner
+def _share_of_squares(p, a, b, i, k, g, x, y, out):  # type: ignore[no-untyped-def]
+    upper, width = _upper(p, a, b, i), int64_at(p + 16)
+    for j in range(int64_at(p + 64)):
+        at = upper + 2 * j
+        first, second = _is_tied(x, at, y, k + j), _is_tied(x, at + 1, y, k + j)
+        third, fourth = _is_tied(x, at + width, y, k + j), _is_tied(x, at + width + 1, y, k + j)
+        part = g[k + j] / type(g[k])(max(first + second + third + fourth, 1))
+        nothing = type(part)(0)
+        out[at] += part if first else nothing
+        out[at + 1] += part if second else nothing
+        out[at + width] += part if third else nothing
+        out[at + width + 1] += part if fourth else nothing
+
+
+# ---- rows of all windows ----------------------------------------------------------------------------------
+
+
 @inner
 def _fill(x, start, count, number):  # type: ignore[no-untyped-def]
     for i in range(start, start + count):
@@ -101,13 +154,19 @@ def _fill(x, start, count, number):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _max_row(p, a, b, i, k, x, y, z, work, out):  # type: ignore[no-untyped-def]
+def _max_row(p, are_squares, a, b, i, k, x, y, z, work, out):  # type: ignore[no-untyped-def]
+    if are_squares:
+        _max_of_squares(p, a, b, i, k, x, out)
+        return
     _fill(out, k, int64_at(p + 64), -np.inf)
     _raise_row(p, a, b, x, x, out, out, i, k)
 
 
 @inner
-def _max_vjp_row(p, a, b, i, k, g, x, y, work, out):  # type: ignore[no-untyped-def]
+def _max_vjp_row(p, are_squares, a, b, i, k, g, x, y, work, out):  # type: ignore[no-untyped-def]
+    if are_squares:
+        _share_of_squares(p, a, b, i, k, g, x, y, out)
+        return
     _fill(work, 0, int64_at(p + 64), 0)
     _count_row(p, a, b, x, x, y, work, i, k)
     for j in range(int64_at(p + 64)):
@@ -116,7 +175,7 @@ def _max_vjp_row(p, a, b, i, k, g, x, y, work, out):  # type: ignore[no-untyped-
 
 
 @inner
-def _max_jvp_row(p, a, b, i, k, t, x, y, work, out):  # type: ignore[no-untyped-def]
+def _max_jvp_row(p, are_squares, a, b, i, k, t, x, y, work, out):  # type: ignore[no-untyped-def]
     width = int64_at(p + 64)
     _fill(work, 0, 2 * width, 0)
     _count_row(p, a, b, x, x, y, work, i, k)
@@ -128,13 +187,13 @@ def _max_jvp_row(p, a, b, i, k, t, x, y, work, out):  # type: ignore[no-untyped-
 
 
 @inner
-def _sum_row(p, a, b, i, k, x, y, z, work, out):  # type: ignore[no-untyped-def]
+def _sum_row(p, are_squares, a, b, i, k, x, y, z, work, out):  # type: ignore[no-untyped-def]
     _fill(out, k, int64_at(p + 64), 0)
     _add_row(p, a, b, x, x, out, out, i, k)
 
 
 @inner
-def _sum_vjp_row(p, a, b, i, k, g, y, z, work, out):  # type: ignore[no-untyped-def]
+def _sum_vjp_row(p, are_squares, a, b, i, k, g, y, z, work, out):  # type: ignore[no-untyped-def]
     _hand_out_row(p, a, b, out, out, g, g, i, k)
 
 
@@ -145,12 +204,13 @@ def _for_planes(name: str, do_row: Callable[..., None], is_of_elements: bool) ->
     def planes(p, start, stop, x, y, z, work, out):  # type: ignore[no-untyped-def]
         size = int64_at(p) * int64_at(p + 8) * int64_at(p + 16)
         out0, out1, out2 = int64_at(p + 48), int64_at(p + 56), int64_at(p + 64)
+        are_squares = _are_squares(p)
         for plane in range(start, stop):
             if is_of_elements:
                 _fill(out, plane * size, size, 0)
             for row in range(out0 * out1):
                 k = (plane * out0 * out1 + row) * out2
-                do_row(p, row // out1, row % out1, plane * size, k, x, y, z, work, out)
+                do_row(p, are_squares, row // out1, row % out1, plane * size, k, x, y, z, work, out)
 
     def pool(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
         p = parameters + 8
