@@ -345,6 +345,28 @@ def test_donated_array_that_shares_a_buffer_with_what_the_function_holds_is_copi
         np.testing.assert_array_equal(k, kept)
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 31, 64, 100])
+def test_of_many_arrays_any_two_may_overlap_by_one_element(count):
+    """Numbers and empty arrays among them share nothing."""
+    rng = np.random.default_rng(count)
+    f = tape.compile(lambda xs, k, none: ([2 * x + k for x in xs], none), donate=(0,))
+
+    def separate():
+        return [rng.normal(size=4) for _ in range(count)]
+
+    f(separate(), 1.0, np.ones(0))
+    for _ in range(20):
+        buffer = rng.normal(size=7)
+        first, second = rng.integers(0, count, 2)
+        xs = separate()
+        xs[first], xs[second] = buffer[:4], buffer[3:]
+        expected = [2 * x + 3.0 for x in xs]
+        found, none = f(xs, 3.0, np.ones(0))
+        assert none.size == 0
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_donated_arrays_side_by_side_in_one_buffer_are_overwritten():
     step = tape.compile(lambda w, x: (w * 2, x + w), donate=(0, 1))
     memory = bytearray(np.arange(8.0).tobytes())

@@ -54,7 +54,12 @@ class Leaf:
         """Return the type as the machine checks it: see `tape.program.native.opcodes.LEAF`."""
         flags = CONTIGUOUS_ALIGNED | (WRITEABLE if is_donated else 0)
         numbers = [slot, int(self.is_array), id(self.kind), id(self.dtype), flags]
-        return [*numbers, len(self.shape), lengths_at, math.prod(self.shape) * self.dtype.itemsize]
+        return [*numbers, len(self.shape), lengths_at]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements; 0 for a number."""
+        return math.prod(self.shape) * self.dtype.itemsize if self.is_array else 0
 
     def convert(self, value: Any) -> Any:
         """Convert a value to one of this type that the machine can read."""

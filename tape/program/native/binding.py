@@ -6,7 +6,7 @@ Arrays and numbers are read from Python objects without Python: see `tape.kernel
 from __future__ import annotations
 
 from tape.kernels.compiled._jit import inner
-from tape.kernels.compiled.pointers import int32_at, int64_at, set_int64
+from tape.kernels.compiled.pointers import int32_at, int64_at, int64s, set_int64
 from tape.kernels.headers import (
     ARRAY_DATA,
     ARRAY_DIMS,
@@ -54,27 +54,30 @@ def bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
         else:
             set_int64(int64_at(slot), int64_at(leaf + SCALAR))  # of a shorter number, whatever follows
         at += 8 * LEAF
-    return _overlapping(leaves, spec)
+    return _overlapping(frame, spec)
 
 
 @inner
-def _overlapping(leaves, spec):  # type: ignore[no-untyped-def]
-    """Return the number of a leaf that is overwritten but shares memory with what is read, or -1."""
+def _overlapping(frame, spec):  # type: ignore[no-untyped-def]
+    """Return the number of a leaf that is overwritten but shares memory with what is read, or -1.
+
+    Slots of leaves follow one another, and so do their sizes, that of a number being 0: LLVM makes SIMD of
+    comparing them, of which there may be many.
+    """
     count, donated, held = int64_at(spec), int64_at(spec + 24), int64_at(spec + 32)
+    if donated == 0:
+        return -1
     table = spec + 8 * int64_at(spec + 40)
+    starts, sizes = int64s(frame + 8 * (SLOTS + int64_at(spec + 8 * HEADER))), int64s(table + 8 * donated)
     for d in range(donated):
         k = int64_at(table + 8 * d)
-        at = spec + 8 * (HEADER + LEAF * k)
-        start = int64_at(int64_at(leaves + TUPLE + 8 * k) + ARRAY_DATA)
-        stop = start + int64_at(at + 56)
+        start, stop, sharing = starts[k], starts[k] + sizes[k], 0
         for j in range(count):
-            other = spec + 8 * (HEADER + LEAF * j)
-            if j != k and int64_at(other + 8):
-                begin = int64_at(int64_at(leaves + TUPLE + 8 * j) + ARRAY_DATA)
-                if _is_shared(start, stop, begin, begin + int64_at(other + 56)):
-                    return k
+            sharing += _is_shared(start, stop, starts[j], starts[j] + sizes[j])
+        if sharing > 1:  # not with itself alone
+            return k
         for j in range(held):
-            other = table + 8 * (donated + 2 * j)
+            other = table + 8 * (donated + count + 2 * j)
             if _is_shared(start, stop, int64_at(other), int64_at(other + 8)):
                 return k
     return -1

@@ -144,6 +144,7 @@ class Runner(Routine):
             tables += shape
         overwritten = sorted(set(plan.donations.values()))
         bounds = [address for array in self._held for address in byte_bounds(array)] if overwritten else []
+        sizes = [leaf.nbytes for leaf in self.leaves]
         header = [
             count,
             len(self._out_slots),
@@ -152,7 +153,7 @@ class Runner(Routine):
             len(bounds) // 2,
             tables_at + len(tables),
         ]
-        return np.array([*header, *numbers, *tables, *overwritten, *bounds], np.int64)
+        return np.array([*header, *numbers, *tables, *overwritten, *sizes, *bounds], np.int64)
 
     @property
     def _held(self) -> list[np.ndarray]:
