@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,14 @@ Body = Callable[..., Any]
 
 
 class Arrays:
-    """The namespace of bodies on arrays: NumPy, and the ufuncs that `tape.program` adds to it."""
+    """The namespace of bodies on arrays: NumPy, and ufuncs that `tape.program.native.ufuncs` adds to it."""
 
     where = staticmethod(select)
 
     def __getattr__(self, name: str) -> Any:
+        if name not in _NAMES_OF_NUMPY:
+            import_module("tape.program.native.ufuncs")
+            return object.__getattribute__(self, name)
         found = self.__dict__[name] = getattr(np, name)
         return found
 
@@ -53,6 +57,7 @@ class _Instructions:
         return self.where(x > high, high, x) if high < np.inf else x
 
 
+_NAMES_OF_NUMPY = frozenset(dir(np))
 _ARRAYS = Arrays()
 
 

@@ -39,7 +39,7 @@ NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
 # lock, how many leaves are overwritten, how many other arrays are read, and where both are; for each leaf its
 # slot, whether it is an array, type, dtype, flags, ndim and where its lengths are; for each array for results
-# its slot, dtype, ndim and where its lengths are; the lengths; the numbers of the leaves that are overwritten;
+# its slot, dtype, ndim and where its lengths are; the lengths; the numbers of leaves that are overwritten;
 # the bytes of each leaf, 0 for a number; of each other array the addresses of its first byte and of the one
 # after its last. Slots of leaves follow one another.
 HEADER, LEAF, RESULT = 6, 7, 4
