@@ -1,8 +1,8 @@
 """Each operation as the first thing that a process does with tape: nothing else has imported what it needs.
 
 ``python -m tests.first_calls PART PARTS`` runs a part of all operations, each in a fork of a process that has
-imported tape and the table of operations alone: a value, a gradient or a tangent in turns, or all three with
-``--full``. `tests.test_first_calls` starts it.
+imported tape and the table of operations alone: a value, a gradient or a tangent in turns. With ``--full`` it
+is all cases of them. `tests.test_first_calls` starts it.
 """
 
 import os
@@ -56,10 +56,13 @@ def run(case: Case, way: int) -> bool:
 
 
 def main(part: int, parts: int, is_full: bool) -> bool:
-    """Return whether all calls of a part of the operations are fine."""
-    cases = list({case.op: case for case in CASES}.values())[part::parts]
-    calls = [(case, way) for k, case in enumerate(cases) for way in (range(3) if is_full else (k % 3,))]
-    return all([run(case, way) for case, way in calls])  # a list: each one that fails is printed
+    """Return whether all calls of a part of the cases are fine: of all, or of one of each operation."""
+    groups: dict[str, list[Case]] = {}
+    for case in CASES:
+        groups.setdefault(case.op, []).append(case)
+    cases = CASES if is_full else [group[k % len(group)] for k, group in enumerate(groups.values())]
+    results = [run(case, k % 3) for k, case in enumerate(cases[part::parts])]
+    return all(results)
 
 
 if __name__ == "__main__":
