@@ -9,11 +9,11 @@ import pytest
 
 from tests.tiers import is_full, some
 
-PARTS = 12
+PARTS = 24
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-@pytest.mark.parametrize("part", some(range(PARTS), every=6))
+@pytest.mark.parametrize("part", some(range(PARTS), every=12))
 def test_nothing_else_need_be_imported_before(part):
     command = [sys.executable, "-m", "tests.first_calls", str(part), str(PARTS), *["--full"] * is_full()]
     folder = Path(__file__).parents[1]

@@ -37,7 +37,7 @@ def computed(a, b, out, factor=1.0, adds=NOTHING, total=None, parts=1):
     of_total = (0, 0, 0, 0) if total is None else strides(np.broadcast_to(total, out.shape))
     parameters = product_parameters(lengths, factor, adds, strides(a), strides(b), strides(out), of_total)
     needs = needs_of(NAMES[kind], parameters)
-    table, workspace = np.array(parameters), np.empty(needs.workspace + 1, kind)
+    table, workspace = np.array(parameters), np.full(needs.workspace + 1, 5, kind)
     address = native(GROUPS[kind]).addresses[NAMES[kind]]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 10)(address)
     z = 0 if total is None else total.ctypes.data
@@ -45,6 +45,7 @@ def computed(a, b, out, factor=1.0, adds=NOTHING, total=None, parts=1):
     for start, stop in reversed(list(pairwise(ends))):
         function(0, 0, table.ctypes.data, start, stop, a.ctypes.data, b.ctypes.data, z,
                  workspace.ctypes.data, out.ctypes.data)  # fmt: skip
+    assert workspace[-1] == 5, "more than the workspace is written to"
     return out
 
 
