@@ -621,3 +621,28 @@ def test_equations_that_lsoda_does_not_solve_have_no_derivatives():
     assert np.isfinite(f(2.0))
     with pytest.raises(errors.ConvergenceError, match=r"^odeint: Excess work .* Try other tolerances"):
         tape.grad(f)(2.0)
+
+
+def test_integrals_of_no_elements_have_derivatives_of_none():
+    def f(a):
+        return tape.scipy.integrate.quad_vec(lambda x: a * x, 0.0, 1.0)[0]
+
+    nothing = np.ones(0)
+    value, tangent = tape.jvp(f, (nothing,), (nothing,))
+    assert value.shape == tangent.shape == (0,)
+    assert tape.grad(lambda a: np.sum(f(a)))(nothing).shape == (0,)
+    assert tape.grad(lambda a: np.sum(f(a * nothing)) + a)(2.0) == 1.0
+
+
+@pytest.mark.parametrize("times", [[0.0, 2.0, 1.0], [0.0, -1.0, 1.0]])
+def test_times_of_odeint_are_in_order(times):
+    def solved(rate):
+        return np.sum(tape.scipy.integrate.odeint(lambda y, t: -rate * y, np.ones(2), times))
+
+    for f in (solved, tape.grad(solved)):
+        with pytest.raises(errors.OptionError, match="odeint: times go forwards and backwards"):
+            f(1.0)
+    backwards = tape.grad(
+        lambda rate: np.sum(tape.scipy.integrate.odeint(lambda y, t: -rate * y, [1.0], [1.0, 0.5, 0.0]))
+    )
+    assert backwards(1.0) == pytest.approx(0.5 * np.exp(0.5) + np.exp(1.0), rel=1e-6)

@@ -173,3 +173,9 @@ def test_sides_of_linear_programs_may_be_columns_as_in_scipy():
             assert np.shape(ours[name]) == np.shape(theirs[name])
             found = ours[name].value if isinstance(ours[name], tape.Var) else ours[name]
             assert_close(found, theirs[name], 1e-10)
+
+
+def test_complex_costs_of_linprog_are_refused_where_bounds_alone_are_vars():
+    upper = tape.Trace().param(1.0)
+    with pytest.raises(errors.DTypeError, match=r"linprog: .* is complex"):
+        linprog(np.array([1 + 1j, 2.0]), bounds=[(0, upper), (0, 1)])

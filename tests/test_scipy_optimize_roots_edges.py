@@ -367,3 +367,10 @@ def test_names_of_methods_of_root_may_be_in_capitals():
 def test_progress_of_roots_shows_half_the_sum_of_squares(capsys):
     root(lambda x: x * 0 + np.array([3.0, 4.0]), np.ones(2), options={"maxfev": 1}, progress=True)
     assert "value 12.5" in capsys.readouterr().err
+
+
+def test_a_fixed_point_of_no_elements_has_a_derivative_of_none():
+    def f(a):
+        return np.sum(optimize.fixed_point(lambda x, a: np.cos(a * x), np.ones(0), args=(a,)))
+
+    assert tape.grad(f)(np.ones(0)).shape == (0,)

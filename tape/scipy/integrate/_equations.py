@@ -229,7 +229,7 @@ def odeint(
     ConvergenceError
         If the solver fails, and there are Vars.
     OptionError
-        If times are the same, and there are Vars.
+        If times are not in order; if some are the same, and there are Vars.
     UnsupportedError
         With Vars in a compiled function, for ``full_output``.
 
@@ -246,6 +246,9 @@ def odeint(
     args = args if isinstance(args, tuple) else (args,)
     y0, t = operand(y0), operand(t)
     y0 = ops.reshape(y0, (1,)) if not y0.ndim else y0
+    steps = np.diff(plain(t)) if t.ndim == 1 else np.zeros(0)
+    if np.any(steps > 0) and np.any(steps < 0):
+        raise errors.OptionError("odeint: times go forwards and backwards. Pass them in order")
     settings: dict[str, Any] = {
         "col_deriv": col_deriv, "ml": ml, "mu": mu, "rtol": rtol, "atol": atol, "tcrit": tcrit, "h0": h0,
         "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,

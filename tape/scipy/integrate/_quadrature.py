@@ -265,12 +265,14 @@ class _Integral:
 
     def _of_derivative(self, f: Callable[[Any], Any], a: Any, b: Any) -> Any:
         """Return the integral of a derivative, to nearly all digits."""
+        sizes = [*self.shape, *map(np.size, self.segment.operands)]
 
         def compute(f: Callable[[float], Any], low: float, high: float) -> tuple[Any, ...]:
             from scipy import integrate
 
+            norm = "max" if all(sizes) else "2"  # of no elements there is no largest
             value, error, info = integrate.quad_vec(
-                f, low, high, 1e-12, 1e-10, norm="max", limit=self.limit, points=self.points, full_output=True
+                f, low, high, 1e-12, 1e-10, norm=norm, limit=self.limit, points=self.points, full_output=True
             )
             if not info.success and not error <= 1.49e-8 * max(
                 1.0, float(np.max(np.abs(value), initial=0.0))

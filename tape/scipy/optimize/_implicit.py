@@ -201,9 +201,11 @@ def checked_function(f: Any, what: str) -> Callable[..., Any]:
 
 
 def is_regular(matrix: np.ndarray) -> bool:
-    """Return whether a system can be solved, rows and columns being scaled."""
+    """Return whether a system can be solved, rows and columns being scaled; one of no equations can."""
     if not np.all(np.isfinite(matrix)):
         return False
+    if not matrix.size:
+        return True
     for _ in range(2):
         rows = np.max(np.abs(matrix), axis=1, keepdims=True)
         columns = np.max(np.abs(matrix), axis=0, keepdims=True)

@@ -77,7 +77,7 @@ def linprog(
     c = operand(c)
     A_ub, b_ub, A_eq, b_eq = (None if one is None else _matrix(one) for one in (A_ub, b_ub, A_eq, b_eq))
     size = int(np.size(c))
-    _refuse_complex("linprog", c, A_ub, b_ub, A_eq, b_eq)
+    _refuse_complex("linprog", c, A_ub, b_ub, A_eq, b_eq, bounds)
 
     def run(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any) -> Reached:
         calls = Calls()

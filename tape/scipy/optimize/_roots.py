@@ -178,6 +178,8 @@ def certified_root(f: Callable[[Any], Any], x: np.ndarray, widths: np.ndarray, r
     """
     slopes = jacobian(f)
     none = np.zeros(0)
+    if not x.size:
+        return Certificate(x, none)
     best, z, sizes = x, x, [np.inf]
     with np.errstate(all="ignore"):
         for _ in range(_MOST_STEPS):
