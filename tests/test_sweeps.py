@@ -48,7 +48,7 @@ def both(record, *, times=3):
         trace, root = record()
         found = trace.backward_param_grads(root, unreached="zero")
         seed = np.ones(root.shape, root.dtype)[()]
-        expected = trace.sweep({root.id: seed})
+        expected = trace.pull_back_by_nodes({root.id: seed})
         for gradient, other, param in zip(found, expected, trace.params, strict=True):
             other = np.zeros(param.shape, param.dtype) if other is None else other
             assert gradient.dtype == param.dtype
@@ -89,7 +89,7 @@ def test_transforms_use_them_too(known):
         value, (dw, dy) = f(x, w, y)
         tr = tape.Trace()
         ws, ys = tr.param(w), tr.param(y)
-        expected = tr.sweep({layers(x, ws, ys).id: np.float64(1)})
+        expected = tr.pull_back_by_nodes({layers(x, ws, ys).id: np.float64(1)})
         np.testing.assert_allclose(dw, expected[0], rtol=1e-12)
         np.testing.assert_allclose(dy, expected[1], rtol=1e-12)
         assert value == layers(x, w, y)
@@ -158,13 +158,13 @@ def test_whatever_varies_between_sweeps(name):
 def test_tapes_that_take_turns_are_swept_by_their_programs(known, monkeypatch):
     """As the last batch of each epoch, which is smaller than the others."""
     sweeps_by_hand = []
-    by_hand = tape.Trace.sweep
+    by_hand = tape.Trace.pull_back_by_nodes
 
     def counted(trace, *args, **kwargs):
         sweeps_by_hand.append(trace)
         return by_hand(trace, *args, **kwargs)
 
-    monkeypatch.setattr(tape.Trace, "sweep", counted)
+    monkeypatch.setattr(tape.Trace, "pull_back_by_nodes", counted)
     for k in range(12):
         x = rng(k).standard_normal((2 + k % 2, 4))
         tr = tape.Trace()
@@ -199,7 +199,7 @@ def test_roots_and_params_are_part_of_the_structure():
         a = np.sum(x * y)
         b = np.sum(np.sin(y) * x)
         root = (a, b)[k // 2 % 2]
-        expected = tr.sweep({root.id: np.float64(1)})
+        expected = tr.pull_back_by_nodes({root.id: np.float64(1)})
         for found, other in zip(tr.backward_param_grads(root), expected, strict=True):
             np.testing.assert_allclose(found, other, rtol=1e-12)
 

@@ -28,13 +28,13 @@ def known(monkeypatch):
 def by_hand(monkeypatch):
     """How many nodes each tape had that was swept node by node."""
     found = []
-    sweep = tape.Trace.sweep
+    sweep = tape.Trace.pull_back_by_nodes
 
     def noted(trace, *args, **kwargs):
         found.append(len(trace))
         return sweep(trace, *args, **kwargs)
 
-    monkeypatch.setattr(tape.Trace, "sweep", noted)
+    monkeypatch.setattr(tape.Trace, "pull_back_by_nodes", noted)
     return found
 
 

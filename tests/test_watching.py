@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape.inspect import watching
-from tape.inspect.watching import OPEN, Watch, Watching, watched
+from tape.inspect.watching import BLOCKS, Watch, Watching, watched
 from tests.op_table import TWO_OF_EACH, by_operation, lightly
 from tests.oracles import is_float, record, unit_directions
 
@@ -49,7 +49,7 @@ def test_nodes_are_a_plain_list_unless_watched() -> None:
     with tape.debug():
         assert isinstance(tape.Trace().watching, Watching)
     assert type(tape.Trace().nodes) is list
-    assert not OPEN
+    assert not BLOCKS
 
 
 def test_a_watch_is_told_of_both_sweeps() -> None:
@@ -166,7 +166,7 @@ def test_a_block_in_a_generator_ends_on_whichever_thread_closes_it() -> None:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(generator.close).result()
     assert type(tape.Trace().nodes) is list
-    assert not OPEN
+    assert not BLOCKS
 
 
 def test_blocks_do_not_pile_up():

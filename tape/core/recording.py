@@ -73,7 +73,7 @@ class Recording(Nested):
         self.is_strict = strict
         self.nodes: list[Node] = []
         self.ref: weakref.ref[Any] = weakref.ref(self)
-        is_watched = sites or check or watching.OPEN
+        is_watched = sites or check or watching.BLOCKS
         self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
         self.held = Held()

@@ -17,7 +17,7 @@ from tape.core.table import INTERNAL
 from tape.kernels.accumulate import Scattered, accumulate
 
 
-def pull_back(
+def reverse_sweep(
     nodes: list[Node],
     seeds: Mapping[int, Any],
     *,

@@ -16,7 +16,7 @@ from tape.core import checks
 from tape.core.forward import ForwardSweeps
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle
-from tape.core.sweep import pull_back, unshared
+from tape.core.sweep import reverse_sweep, unshared
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inspect.shown import Shown
@@ -118,7 +118,7 @@ class Trace(ForwardSweeps, Shown):
         self.held.settle(self.nodes, [root_id])
         if self._replaced:
             checks.check_replayed(self.nodes, self._replaced, [root_id])
-        adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
+        adjoints = reverse_sweep(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
         return adjoints
@@ -261,12 +261,12 @@ class Trace(ForwardSweeps, Shown):
             known = INTERNAL["swept"](self, seeds, consume=consume)
             if known is not None:
                 return known
-        return self.sweep(seeds, consume=consume)
+        return self.pull_back_by_nodes(seeds, consume=consume)
 
-    def sweep(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
+    def pull_back_by_nodes(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
         """Do what `pull_back` does, node by node, and never by a program of `tape.program.sweeps`."""
         self.held.settle()
-        adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
+        adjoints = reverse_sweep(self.nodes, seeds, where=self, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
 
     def compile(self, root: Var) -> TraceProgram:

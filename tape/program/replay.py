@@ -93,7 +93,7 @@ def compile_trace(trace: Trace, root: Var) -> TraceProgram:
     root_id, seed = start_of(trace, root, None)
     if trace.taken is not None:
         trace.taken.warn("compile", root_id, inactive=True)
-    gradients = trace.sweep({root_id: seed})  # of leaves that are arguments of the program
+    gradients = trace.pull_back_by_nodes({root_id: seed})  # of leaves that are arguments of the program
     if any(gradient is None for gradient in gradients):
         fail_unreached(root, trace.params, gradients)
     ids = [id for id, node in enumerate(trace.nodes[: root.id + 1]) if node.op is None]

@@ -28,7 +28,7 @@ import numpy as np
 from tape import errors
 from tape.core.node import Leaf, Node
 from tape.core.rules import TransposedJvp
-from tape.core.sweep import pull_back
+from tape.core.sweep import reverse_sweep
 from tape.core.table import INTERNAL
 from tape.kernels.availability import Unavailable
 from tape.kernels.loading import NotReady, is_ready, without_waiting
@@ -142,7 +142,7 @@ class SweepProgram(Program):
 
         def gradients(*leaves: Any) -> list[Any]:
             copies, given = _rebuilt(nodes, self.arguments.values(leaves), seeds)
-            adjoints = pull_back(copies, given, where="a known tape")
+            adjoints = reverse_sweep(copies, given, where="a known tape")
             found = [adjoints[id] if id < len(adjoints) else None for id in params]
             self.reached = [gradient is not None for gradient in found]
             return [gradient for gradient in found if gradient is not None]
@@ -355,7 +355,7 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
         return found
     is_worth_it = known.program is None and not known.is_given_up and known.seconds > _price(count)
     started = perf_counter()
-    gradients = trace.sweep(seeds, consume=consume and not is_worth_it)
+    gradients = trace.pull_back_by_nodes(seeds, consume=consume and not is_worth_it)
     seconds = perf_counter() - started
     known.seconds += seconds
     if is_worth_it:

@@ -19,7 +19,7 @@ from tape.inspect.watching.finite import Finite
 from tape.inspect.watching.watch import Ref, Watch
 from tape.inspect.watching.watched import Watching
 
-__all__ = ["OPEN", "Watch", "Watching", "debug", "watch_for", "watched"]
+__all__ = ["BLOCKS", "Watch", "Watching", "debug", "watch_for", "watched"]
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class _Block:
     is_open: bool = True
 
 
-OPEN: list[_Block] = []
+BLOCKS: list[_Block] = []
 """The open blocks of all threads; nearly always none."""
 
 _around: ContextVar[tuple[_Block, ...]] = ContextVar("blocks around", default=())
@@ -55,13 +55,13 @@ def watched(*watches: Watch, sites: bool = True) -> Iterator[None]:
     """Watch all traces that are made in this block, on this thread or in this task."""
     block = _Block(sites, watches)
     _around.set((*_around.get(), block))
-    OPEN.append(block)
+    BLOCKS.append(block)
     try:
         yield
     finally:
         # A generator may end on another thread than the one that opened it: there the block stays, closed.
         block.is_open = False
-        OPEN.remove(block)
+        BLOCKS.remove(block)
         _around.set(tuple(other for other in _around.get() if other is not block))
 
 
