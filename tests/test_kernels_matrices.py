@@ -170,6 +170,7 @@ def in_one_thread(monkeypatch):
 @pytest.fixture
 def without_small_kernels(monkeypatch):
     monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(matrices, "has_older_kernels", lambda: True)
     monkeypatch.setattr(matrices, "cpu_flags", frozenset)
 
 
@@ -226,8 +227,16 @@ def test_threads_of_blas_have_large_products_of_many_rows(monkeypatch):
         assert kinds(program_of(lambda a, b: a @ b, np.ones((m, 784)), b)) == [kind]
 
 
+def test_beside_other_libraries_tiles_are_for_small_products(monkeypatch):
+    monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(matrices, "has_older_kernels", lambda: False)
+    for n, kind in ((64, "kernel"), (65, "gemm")):
+        assert kinds(program_of(lambda a: a @ a, np.ones((n, n)))) == [kind]
+
+
 def test_where_blas_does_not_use_avx512_nearly_all_is_in_tiles(monkeypatch):
     monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(matrices, "has_older_kernels", lambda: True)
     monkeypatch.setattr(matrices, "cpu_flags", lambda: AVX512_FLAGS)
     a = np.ones((300, 300))
     assert kinds(program_of(lambda a: a @ a, a)) == ["kernel"]

@@ -208,6 +208,10 @@ def test_what_is_worth_it(monkeypatch):
     assert not is_worth_it(16, 128, 128)  # BLAS is as fast
     assert is_worth_it(128, 512, 128)
     assert not is_worth_it(128, 1024, 256, has_threads=True)
+    monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
+    monkeypatch.setattr(matrices, "has_older_kernels", lambda: True)
     monkeypatch.setattr(matrices, "cpu_flags", frozenset)
     assert is_worth_it(16, 512, 200)
     assert not is_worth_it(64, 512, 200)
+    monkeypatch.setattr(matrices, "has_older_kernels", lambda: False)
+    assert not is_worth_it(16, 512, 200)

@@ -12,7 +12,7 @@ from math import prod
 
 from tape.kernels.codes import FLOAT32, FLOAT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.system.blas import AVX512_FLAGS, cpu_flags, has_small_kernels
+from tape.system.blas import AVX512_FLAGS, cpu_flags, has_older_kernels, has_small_kernels
 
 ROWS_OF_A_TASK, COLUMNS_OF_A_TASK = 64, 256
 WIDEST_VECTOR = 64  # bytes, on any processor
@@ -32,6 +32,8 @@ _MOST_WRITTEN = 1 << 14
 _SMALL = 10**6
 """Multiplications with additions, up to which OpenBLAS has kernels for small matrices."""
 _MIDDLING, _LARGE = 1 << 25, 1 << 27
+_UNMEASURED = 1 << 18
+"""Up to which tiles are used beside other libraries, and on other processors than x86."""
 _FEW_ROWS = 32
 """Of which BLAS's threads do not get enough each."""
 
@@ -39,10 +41,10 @@ _FEW_ROWS = 32
 def are_worth(m: int, n: int, k: int, is_turned: bool, has_threads: bool) -> bool:
     """Return whether tiles compute an ``(m, n)`` product faster than the BLAS that is loaded.
 
-    Measured on products of 2^12 to 2^28 multiplications, in all orders of the factors. With registers of 512
-    bits, tiles take half the time of OpenBLAS without them, and 1.1 to 2.5 times less than OpenBLAS with
-    them, but for its kernels for small matrices, unless the second factor is transposed. With registers of
-    256 bits they are faster where packing both factors is not worth it.
+    Measured on products of 2^12 to 2^28 multiplications, in all orders of the factors, beside OpenBLAS. With
+    AVX-512, tiles take half the time of kernels for AVX2, and 0.4 to 0.9 of that of kernels for AVX-512, but
+    for those that small matrices have, unless the second factor is transposed. With AVX2 alone they are
+    faster where packing both factors is not worth it.
 
     Parameters
     ----------
@@ -56,14 +58,16 @@ def are_worth(m: int, n: int, k: int, is_turned: bool, has_threads: bool) -> boo
     macs = m * n * k
     if n == 1 or (k < 16 and n >= 512) or (k < 4 and m * n > _MOST_WRITTEN):
         return False
-    if not cpu_flags() >= AVX512_FLAGS:
-        return macs <= _MIDDLING and (macs <= 2 * _SMALL or m < ROWS_WORTH_PACKING)
-    if not has_small_kernels():
+    if has_small_kernels():
+        if macs > _SMALL:
+            most = ONE_THREAD_TO if has_threads and m > _FEW_ROWS else _MIDDLING
+            return macs <= most and m >= ROWS_WORTH_PACKING
+        return is_turned and m >= 16 and n >= 16 and 4 <= k <= 8 * m
+    if not has_older_kernels():
+        return macs <= _UNMEASURED
+    if cpu_flags() >= AVX512_FLAGS:
         return macs <= _LARGE and (n >= 8 or not is_turned)
-    if macs > _SMALL:
-        most = ONE_THREAD_TO if has_threads and m > _FEW_ROWS else _MIDDLING
-        return macs <= most and m >= ROWS_WORTH_PACKING
-    return is_turned and m >= 16 and n >= 16 and 4 <= k <= 8 * m
+    return macs <= _MIDDLING and (macs <= 2 * _SMALL or m < ROWS_WORTH_PACKING)
 
 
 def columns_of_a_panel(size: int) -> int:

@@ -256,6 +256,19 @@ def has_small_kernels() -> bool:
     return (products_library().kernels or "").lower() in _WITH_SMALL_KERNELS
 
 
+@functools.cache
+def has_older_kernels() -> bool:
+    """Return whether products are computed by an OpenBLAS that is known not to use AVX-512.
+
+    Examples
+    --------
+    >>> from tape.system.blas import has_older_kernels, has_small_kernels
+    >>> has_older_kernels() and has_small_kernels()
+    False
+    """
+    return are_older(products_library().kernels)
+
+
 def numpy_library() -> Library:
     """Return the BLAS that NumPy's own products use, in code that is not compiled."""
     return _library(_NUMPY_MODULE, "numpy")
