@@ -84,7 +84,7 @@ def reload(program, path):
 
 
 def test_every_operation_comes_back_as_it_was(path):
-    """But for rows that copy constants with gaps, or of Fortran's order: they are saved in C's."""
+    """But for rows that read constants with gaps, or in Fortran's order: they are saved in C's."""
     loaded = 0
     for case in a_third(one_of_each(TWO_OF_EACH), 0):
         for recording in recordings_of(case):
@@ -96,8 +96,9 @@ def test_every_operation_comes_back_as_it_was(path):
                 continue
             other = reload(program, path)
             if case.op != "scipy.linalg.qr_multiply" and "copy(c" not in str(program):
-                assert str(other) == str(program)
-                assert len(other) == len(program)
+                assert str(other).splitlines()[1:] == str(program).splitlines()[1:]
+                if all(array.flags.c_contiguous for array in program.ir.constants):
+                    assert len(other) == len(program)
             for a, b in zip(other.run(args), program.run(args), strict=True):
                 np.testing.assert_array_equal(a, b)
             loaded += 1
