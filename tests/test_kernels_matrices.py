@@ -214,6 +214,9 @@ def test_where_blas_has_small_kernels_it_keeps_what_it_does_well():
     assert kinds(program_of(lambda a: a @ a, a)) == ["gemm"]
     assert kinds(program_of(lambda a: a @ a.T, a)) == ["kernel"]
     assert kinds(program_of(lambda a, b: a @ a + b, a, bias)) == ["gemm"]
+    for n, kind in ((16, "kernel"), (17, "gemm")):
+        columns, rows = np.ones((3, 32, 1)), np.ones((3, 1, n))
+        assert kinds(program_of(lambda a, b: a @ b, columns, rows)) == [kind]
     for m, k, n in ((300, 1000, 10), (16, 256, 1024), (128, 784, 256)):
         assert kinds(program_of(lambda a, b: a @ b, np.ones((m, k)), np.ones((k, n)))) == ["kernel"]
     assert kinds(program_of(lambda a: a @ a, np.ones((330, 330)))) == ["gemm"]

@@ -62,7 +62,8 @@ def are_worth(m: int, n: int, k: int, is_turned: bool, has_threads: bool) -> boo
         if macs > _SMALL:
             most = ONE_THREAD_TO if has_threads and m > _FEW_ROWS else _MIDDLING
             return macs <= most and m >= ROWS_WORTH_PACKING
-        return is_turned and m >= 16 and n >= 16 and 4 <= k <= 8 * m
+        is_turning_worth_it = is_turned and m >= 16 and n >= 16 and 4 <= k <= 8 * m
+        return is_turning_worth_it or (k == 1 and n <= 16)  # of which a stack may have many
     if not has_older_kernels():
         return macs <= _UNMEASURED
     if cpu_flags() >= AVX512_FLAGS:
