@@ -63,15 +63,16 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
     ):  # fmt: skip
         """Compute columns that are as many as a tile has."""
         step = 1 if columns > 2 * lanes else 4 if columns > lanes else 8
-        talls = m // 8 * 8 if HAS_MANY_REGISTERS and lanes + half < columns <= 2 * lanes else 0
-        for i in range(0, talls, 8):
+        is_tall = HAS_MANY_REGISTERS and lanes + half < columns <= 2 * lanes
+        i = 0
+        while i < m:  # a range divides, which takes as long as a small product
+            left, there, count = a + i * a_row, out + i * out_row, step
             added = total + i * total_row if total else 0
-            tall(8, k, a + i * a_row, a_row, a_column, b, b_row, out + i * out_row, out_row, added, total_row,
-                 total_column, columns - lanes, factor)  # fmt: skip
-        for i in range(talls, m, step):
-            left, there = a + i * a_row, out + i * out_row
-            added = total + i * total_row if total else 0
-            if step == 1:
+            if is_tall and i + 8 <= m:
+                tall(8, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row, total_column,
+                     columns - lanes, factor)  # fmt: skip
+                count = 8
+            elif step == 1:
                 long(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
                      total_column, columns - 3 * lanes, factor)  # fmt: skip
             elif columns > lanes + half:
@@ -86,6 +87,7 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
             else:
                 slim(m - i, k, left, a_row, a_column, b, b_row, there, out_row, added, total_row,
                      total_column, columns, factor)  # fmt: skip
+            i += count
 
     @inner
     def panels(  # type: ignore[no-untyped-def]
@@ -115,8 +117,10 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
         down = (m + ROWS_OF_A_TASK - 1) // ROWS_OF_A_TASK
         blocks = down * ((n + COLUMNS_OF_A_TASK - 1) // COLUMNS_OF_A_TASK)
         for task in range(start, stop):
-            matrix, block = task // blocks, task % blocks
-            row, column = block % down * ROWS_OF_A_TASK, block // down * COLUMNS_OF_A_TASK
+            matrix, row, column = task, 0, 0
+            if blocks > 1:  # each division takes as long as a small product
+                matrix, block = task // blocks, task % blocks
+                row, column = block % down * ROWS_OF_A_TASK, block // down * COLUMNS_OF_A_TASK
             i, j = matrix // inner_length, matrix % inner_length
             a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + row * int64_at(at + 16))
             b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40) + column * int64_at(at + 56))
