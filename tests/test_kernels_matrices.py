@@ -244,6 +244,8 @@ def test_where_blas_does_not_use_avx512_nearly_all_is_in_tiles(monkeypatch):
     a = np.ones((300, 300))
     assert kinds(program_of(lambda a: a @ a, a)) == ["kernel"]
     assert kinds(program_of(lambda a: a[:, :2] @ a[:2], a)) == ["gemm"]  # hardly more than writing
+    for n, kind in ((500, "kernel"), (512, "gemm")):  # rows of a page
+        assert kinds(program_of(lambda a, b: a @ b, a[:, :10], np.ones((10, n)))) == [kind]
 
 
 @pytest.mark.usefixtures("without_small_kernels")

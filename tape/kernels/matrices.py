@@ -27,6 +27,7 @@ waiting for them takes longer than the work, on a busy machine a hundred times a
 NOTHING, IN_PLACE, APART = range(3)
 """What is added to a product: nothing, what the result holds, or the third operand."""
 
+_PAGE = 4096
 _MOST_WRITTEN = 1 << 14
 """Elements of a result that is hardly more than written."""
 _SMALL = 10**6
@@ -38,7 +39,7 @@ _FEW_ROWS = 32
 """Of which BLAS's threads do not get enough each."""
 
 
-def are_worth(m: int, n: int, k: int, is_turned: bool, has_threads: bool) -> bool:
+def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, has_threads: bool) -> bool:
     """Return whether tiles compute an ``(m, n)`` product faster than the BLAS that is loaded.
 
     Measured on products of 2^12 to 2^28 multiplications, in all orders of the factors, beside OpenBLAS. With
@@ -50,13 +51,16 @@ def are_worth(m: int, n: int, k: int, is_turned: bool, has_threads: bool) -> boo
     ----------
     m, n, k : int
         Lengths; ``k`` is summed over.
+    size : int
+        Bytes of an element.
     is_turned : bool
         Whether the second factor is transposed in memory.
     has_threads : bool
         Whether there are several threads. Those of BLAS wait for work, ours are started for it.
     """
     macs = m * n * k
-    if n == 1 or (k < 16 and n >= 512) or (k < 4 and m * n > _MOST_WRITTEN):
+    shares_cache_lines = k < 16 and n * size % _PAGE == 0  # the rows of a tile, most of whose time is writing
+    if n == 1 or shares_cache_lines or (k < 4 and m * n > _MOST_WRITTEN):
         return False
     if has_small_kernels():
         if macs > _SMALL:
@@ -90,7 +94,7 @@ def are_worth_packing(m: int, n: int, k: int, size: int, has_threads: bool) -> b
     """
     rows = 2 * ROWS_OF_A_TASK if cpu_flags() >= AVX512_FLAGS else 2 * ROWS_WORTH_PACKING
     is_flat = ROWS_WORTH_PACKING <= m <= rows and n * size >= FAR_APART and m * n * k > _SMALL
-    return is_flat and not n % columns_of_a_panel(size) and are_worth(m, n, k, False, has_threads)
+    return is_flat and not n % columns_of_a_panel(size) and are_worth(m, n, k, size, False, has_threads)
 
 
 _LENGTHS = ("outer", "inner", "m", "n", "k")

@@ -74,7 +74,7 @@ def _in_tiles(
     strides = [_steps(w, x, instruction.shape[:-2]) for x in (*factors, id)]
     is_divided = n * width >= matrices.WIDEST_VECTOR and not any(strides[0][:2])
     columns = n * prod(stack) if is_divided else n  # of one factor, of which the stack has panels
-    if not matrices.are_worth(m, columns, inner, is_turned, num_threads() > 1):
+    if not matrices.are_worth(m, columns, inner, width, is_turned, num_threads() > 1):
         return False
     adds = matrices.NOTHING
     if total is not None:
