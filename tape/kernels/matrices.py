@@ -59,8 +59,8 @@ def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, has_threads: b
         Whether there are several threads. Those of BLAS wait for work, ours are started for it.
     """
     macs = m * n * k
-    shares_cache_lines = k < 16 and n * size % _PAGE == 0  # the rows of a tile, most of whose time is writing
-    if n == 1 or shares_cache_lines or (k < 4 and m * n > _MOST_WRITTEN):
+    do_rows_collide = k < 16 and n * size % _PAGE == 0  # in the cache, while little is done but writing them
+    if n == 1 or do_rows_collide or (k < 4 and m * n > _MOST_WRITTEN):
         return False
     if has_small_kernels():
         if macs > _SMALL:
