@@ -30,7 +30,7 @@ class Arrays:
     where = staticmethod(select)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _NAMES_OF_NUMPY:
+        if not hasattr(np, name):
             import_module("tape.program.native.ufuncs")
             return object.__getattribute__(self, name)
         found = self.__dict__[name] = getattr(np, name)
@@ -57,7 +57,6 @@ class _Instructions:
         return self.where(x > high, high, x) if high < np.inf else x
 
 
-_NAMES_OF_NUMPY = frozenset(dir(np))
 _ARRAYS = Arrays()
 
 

@@ -39,19 +39,19 @@ def pack(ir: IR) -> int:
         Number of instructions added.
     """
     count = len(ir.instructions)
-    if not any(of.op == "loop" and _found(of.attrs[0]) for of in ir.instructions):
+    factors = {id: _found(of.attrs[0]) for id, of in enumerate(ir.instructions) if of.op == "loop"}
+    if not any(factors.values()):
         return 0
     new: list[Instruction] = []
     place: list[int] = []
-    for of in ir.instructions:
-        operands, attrs, shape = tuple([place[x] for x in of.operands]), of.attrs, of.shape
-        if of.op == "loop" and (found := _found(of.attrs[0])):
-            loop = _Packed(of.attrs[0], found).loop
-            first = of.attrs[0].constants
+    for id, of in enumerate(ir.instructions):
+        operands, attrs = tuple([place[x] for x in of.operands]), of.attrs
+        if found := factors.get(id):
+            (loop,), first = attrs, attrs[0].constants
             panels = [_panels(new, operands[k], is_turned) for k, is_turned in found]
-            operands, attrs = (*operands[:first], *panels, *operands[first:]), (loop,)
+            operands, attrs = (*operands[:first], *panels, *operands[first:]), (_Packed(loop, found).loop,)
         place.append(len(new))
-        new.append(Instruction(of.op, operands, attrs, shape, of.dtype))
+        new.append(Instruction(of.op, operands, attrs, of.shape, of.dtype))
     ir.instructions = new
     ir.inputs = [None if id is None else place[id] for id in ir.inputs]
     ir.outputs = [place[id] for id in ir.outputs]
@@ -60,17 +60,13 @@ def pack(ir: IR) -> int:
     return len(ir.instructions) - count
 
 
-def _found(loop: Loop) -> dict[Factor, Instruction]:
-    """Return the factors that are worth packing, each with the input that it is."""
-    found: dict[Factor, Instruction] = {}
+def _found(loop: Loop) -> list[Factor]:
+    """Return the factors that are worth packing."""
     if loop.length < _FEWEST_STEPS:
-        return found
-    factors = _factors(loop)
-    for of in loop.body.instructions:
-        factor = _factor_of(of, factors)
-        if factor is not None and _is_worth_it(loop.body.instructions, of):
-            found[factor] = loop.inputs[factor[0]]  # type: ignore[assignment]
-    return found
+        return []
+    factors, instructions = _factors(loop), loop.body.instructions
+    found = [_factor_of(of, factors) for of in instructions if _is_worth_it(instructions, of)]
+    return [factor for factor in dict.fromkeys(found) if factor is not None]
 
 
 def _factors(loop: Loop) -> dict[int, Factor]:
@@ -87,12 +83,13 @@ def _factors(loop: Loop) -> dict[int, Factor]:
 
 def _factor_of(of: Instruction, factors: dict[int, Factor]) -> Factor | None:
     """Return the second factor of a product if it, and it alone, is the same in every step."""
-    if of.op not in ("matmul", "matmul_add") or len(of.shape) != 2 or of.operands[-2] in factors:
-        return None
-    return factors.get(of.operands[-1])
+    return None if of.operands[-2] in factors else factors.get(of.operands[-1])
 
 
 def _is_worth_it(instructions: list[Instruction], of: Instruction) -> bool:
+    """Return whether this is a product that is worth packing its second factor."""
+    if of.op not in ("matmul", "matmul_add") or len(of.shape) != 2:
+        return False
     (m, n), k = of.shape, instructions[of.operands[-2]].shape[-1]
     return are_worth_packing(m, n, k, of.dtype.itemsize, num_threads() > 1)
 
@@ -122,7 +119,7 @@ class _Packed:
         The new one.
     """
 
-    def __init__(self, loop: Loop, found: dict[Factor, Instruction]) -> None:
+    def __init__(self, loop: Loop, found: list[Factor]) -> None:
         old, factors = loop.body, _factors(loop)
         self.new: list[Instruction] = []
         self.numbers = {factor: loop.constants + k for k, factor in enumerate(found)}
@@ -132,8 +129,8 @@ class _Packed:
             operands, attrs = [place[x] for x in of.operands], of.attrs
             if of.op == "input" and attrs[0] >= loop.constants:
                 attrs = (attrs[0] + len(found),)
-            factor = _factor_of(of, factors)
-            if factor in found and _is_worth_it(old.instructions, of):
+            factor = _factor_of(of, factors) if _is_worth_it(old.instructions, of) else None
+            if factor is not None:
                 place.append(self._product(of, operands, factor))
             else:
                 place.append(self._push(of.op, operands, attrs, of.shape, of.dtype))

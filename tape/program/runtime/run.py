@@ -145,6 +145,10 @@ class Runner(Routine):
         overwritten = sorted(set(plan.donations.values()))
         bounds = [address for array in self._held for address in byte_bounds(array)] if overwritten else []
         sizes = [leaf.nbytes for leaf in self.leaves]
+        first = plan.input_slots[0] if count else 0
+        assert plan.input_slots == [*range(first, first + count)], (
+            "arguments are compared in the order of slots"
+        )
         header = [
             count,
             len(self._out_slots),
