@@ -1,6 +1,5 @@
 """The machine: every element of long arrays whatever the dtypes, and threads only where they are worth it."""
 
-import ctypes
 import subprocess
 import sys
 import textwrap
@@ -11,8 +10,6 @@ import pytest
 
 import tape
 from tape import tree
-from tape.program.native import functions
-from tape.program.native.opcodes import KERNELS
 from tests.tiers import grid
 
 LONG = 30_000
@@ -61,69 +58,6 @@ def test_choices_are_those_of_numpy_in_every_block(dtype, kind):
 
 WORK = np.linspace(-1, 1, 300_000)
 """Some milliseconds for a few functions."""
-
-
-def waves(x):
-    return np.exp(np.sin(x)) * np.tanh(x) - np.cos(2 * x)
-
-
-class Threads:
-    """Counts the threads that the machine starts, of which there may be a limit, and those that it joins."""
-
-    def __init__(self, most=99):
-        self.started, self.joined, self._most = 0, 0, most
-        self._numbers = [KERNELS.index(f"pthread_{name}") for name in ("create", "join")]
-
-    def __enter__(self):
-        self._addresses = [int(functions.FUNCTION_TABLE[number]) for number in self._numbers]
-        kinds = [ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * count) for count in (4, 3)]
-        create, join = (kind(address) for kind, address in zip(kinds, self._addresses, strict=True))
-
-        def creating(*arguments):
-            if self.started == self._most:
-                return 11  # EAGAIN
-            self.started += 1
-            return create(*arguments)
-
-        def joining(*arguments):
-            self.joined += 1
-            return join(*arguments)
-
-        self._kept = [kind(function) for kind, function in zip(kinds, (creating, joining), strict=True)]
-        self._enter([ctypes.cast(function, ctypes.c_void_p).value for function in self._kept])
-        return self
-
-    def __exit__(self, *_):
-        self._enter(self._addresses)
-
-    def _enter(self, addresses):
-        for number, address in zip(self._numbers, addresses, strict=True):
-            functions.FUNCTION_TABLE[number] = address
-
-
-@pytest.fixture
-def three_threads(monkeypatch):
-    monkeypatch.setenv("TAPE_NUM_THREADS", "3")
-
-
-@pytest.mark.usefixtures("three_threads")
-@pytest.mark.parametrize("most", [99, 1, 0])
-def test_long_work_is_shared_by_as_many_threads_as_can_be_created(most):
-    compiled = tape.compile(waves)
-    compiled(WORK)
-    with Threads(most) as threads:
-        np.testing.assert_allclose(compiled(WORK + 1), waves(WORK + 1), rtol=1e-14, atol=1e-15)
-    assert threads.started == threads.joined == min(most, 2)  # beside the caller's
-
-
-@pytest.mark.usefixtures("three_threads")
-@pytest.mark.parametrize("length", [10, 3000])
-def test_short_work_is_not_shared(length):
-    compiled = tape.compile(waves)
-    compiled(WORK[:length])
-    with Threads() as threads:
-        np.testing.assert_allclose(compiled(WORK[:length]), waves(WORK[:length]), rtol=1e-14, atol=1e-15)
-    assert threads.started == 0
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3", "7"])

@@ -17,7 +17,7 @@ STEPS = 16
 
 @pytest.fixture(autouse=True)
 def any_size_is_worth_it(monkeypatch):
-    def is_divided(m, n, k, size, has_threads):
+    def is_divided(m, n, k, size):
         return n % matrices.columns_of_a_panel(size) == 0
 
     monkeypatch.setattr(packing, "are_worth_packing", is_divided)
@@ -197,8 +197,8 @@ def test_batches_of_loops():
 
 
 def test_what_is_worth_it(monkeypatch):
-    def is_worth_it(m, n, k, has_threads=False):
-        return matrices.are_worth_packing(m, n, k, 4, has_threads)
+    def is_worth_it(m, n, k):
+        return matrices.are_worth_packing(m, n, k, 4)
 
     monkeypatch.setattr(matrices, "has_small_kernels", lambda: True)
     monkeypatch.setattr(matrices, "cpu_flags", lambda: AVX512_FLAGS)
@@ -207,7 +207,7 @@ def test_what_is_worth_it(monkeypatch):
     assert not is_worth_it(7, 1024, 256)  # rows are fewer than a tile has
     assert not is_worth_it(16, 128, 128)  # BLAS is as fast
     assert is_worth_it(128, 512, 128)
-    assert not is_worth_it(128, 1024, 256, has_threads=True)
+    assert is_worth_it(128, 1024, 256)
     monkeypatch.setattr(matrices, "has_small_kernels", lambda: False)
     monkeypatch.setattr(matrices, "has_older_kernels", lambda: True)
     monkeypatch.setattr(matrices, "cpu_flags", frozenset)

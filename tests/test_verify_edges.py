@@ -10,7 +10,7 @@ from tape.kernels.codes import COPY_ITEMSIZES, DTYPE_CODES, FOLDS, SCALARS, SCAN
 from tape.kernels.registry import needs_of
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
-from tape.program.native.opcodes import ARENA, BY_FLAG, FIELDS, REGISTERS, WIDTH, opcode, packed
+from tape.program.native.opcodes import ARENA, BY_FLAG, FIELDS, MOST_WORTH, REGISTERS, WIDTH, opcode, packed
 from tape.program.runtime.slots import Body, Slot
 from tape.program.runtime.verify import verify
 from tests import test_verify_loops as loops
@@ -23,7 +23,7 @@ REGISTER = packed(REGISTERS, 0)
 STRIDED = {"count": (1, MOST), "ndim": (0, 64)}
 FOLDED = {"before": (1, MOST), "reduced": (0, MOST), "after": (1, MOST)}
 INDEXED = {"length": (0, MOST), "row": (1, MOST), "count": (1, MOST), "before": (1, MOST)}
-STACK_AT = {"threads": (1, 2), "batch": (1, MOST), "n": (1, MOST_INT32)}
+STACK_AT = {"worth": (1, MOST_WORTH), "batch": (1, MOST), "n": (1, MOST_INT32)}
 RANGES = {
     "unary": {"count": (1, MOST)},
     "cast": {"from": (0, 11), "to": (0, 11)},
@@ -45,13 +45,13 @@ RANGES = {
     "scatter_add": {**INDEXED, "dtype": (0, FLOATS)},
     "ravel_index": {"count": (1, MOST), "length": (0, MOST), "wraps": (0, 3)},
     "guard": {"kind": (0, 1), "dtype": (0, DTYPES)},
-    "kernel": {"dtype": (0, DTYPES), "threads": (1, 2), "portion": (1, 2)},
+    "kernel": {"dtype": (0, DTYPES), "worth": (1, MOST_WORTH), "portion": (1, 2)},
     "gemm": {
         "m": (1, MOST_INT32), "n": (1, MOST_INT32), "k": (0, MOST_INT32), "lda": (2, MOST_INT32),
         "ldb": (3, MOST_INT32), "ldc": (2, MOST_INT32),
     },
-    "gufunc": {"portion": (1, 2), "threads": (1, 2)},
-    "gesv": {**STACK_AT, "threads": (1, 2), "columns": (0, MOST_INT32)},
+    "gufunc": {"portion": (1, 2), "worth": (1, MOST_WORTH)},
+    "gesv": {**STACK_AT, "worth": (1, MOST_WORTH), "columns": (0, MOST_INT32)},
     "potrf": STACK_AT,
     "trsm": {**STACK_AT, "columns": (1, MOST_INT32), "lda": (3, MOST_INT32)},
 }  # fmt: skip
@@ -113,9 +113,9 @@ LEAST = [
     ("numpy_fold", {"reduced": 0, "x": packed(INPUT, 512)}), ("numpy_fold", {"reduced": 1, "start": -1}),
     ("fold", {"before": 1, "reduced": 1, "after": 1}), ("scan", {"before": 1, "length": 1, "after": 1}),
     ("gesv", {"columns": 0, "x": packed(OUTPUT, 512)}), ("gesv", {"batch": 1, "n": 1, "columns": 1}),
-    ("potrf", {"batch": 1, "n": 1, "threads": 1}), ("trsm", {"batch": 1, "n": 1, "columns": 1, "threads": 1}),
+    ("potrf", {"batch": 1, "n": 1, "worth": 1}), ("trsm", {"batch": 1, "n": 1, "columns": 1, "worth": 1}),
     ("blocks", {"count": 1, "block": 1, "portion": 1}), ("blocks", {"count": 1024, "block": MOST}),
-    ("kernel", {"threads": 1, "portion": 2}), ("gufunc", {"threads": 1, "portion": 2}),
+    ("kernel", {"worth": 1, "portion": 2}), ("gufunc", {"worth": 1, "portion": 2}),
 ]  # fmt: skip
 
 
@@ -357,12 +357,12 @@ def test_triangles_are_those_that_blas_knows():
 
 
 def test_a_row_of_one_thread_may_work_in_the_registers():
-    check(row("potrf", x=REGISTER, threads=1))
-    check(row("trsm", a=REGISTER, stride_a=0, threads=1))
-    check(row("trsm", x=REGISTER, threads=1))
-    check(row("gesv", x=packed(REGISTERS, 256), threads=1))
-    check(row("gesv", pivots=packed(ARENA, 0), threads=1))
-    check(row("gufunc", a=REGISTER, threads=1))
+    check(row("potrf", x=REGISTER, worth=1))
+    check(row("trsm", a=REGISTER, stride_a=0, worth=1))
+    check(row("trsm", x=REGISTER, worth=1))
+    check(row("gesv", x=packed(REGISTERS, 256), worth=1))
+    check(row("gesv", pivots=packed(ARENA, 0), worth=1))
+    check(row("gufunc", a=REGISTER, worth=1))
     for field in "abcdefg":
         refused("gufunc", field, words="threads share the row", **{field: REGISTER})
 
@@ -380,7 +380,7 @@ def numbers_of(name, types, count, **changes):
     sizes = [np.dtype(char).itemsize for char in chars]
     fields = {
         "function": gufunc_number(name, types), "arguments": len(chars), "stops": 0, "lengths": (count,),
-        "strides": tuple(sizes), "dimensions": 0, "threads": 1, "portion": 1,
+        "strides": tuple(sizes), "dimensions": 0, "worth": 1, "portion": 1,
     }  # fmt: skip
     outs = len(types.split("->")[1])
     for k, field in enumerate("abcdefg"):
@@ -390,14 +390,14 @@ def numbers_of(name, types, count, **changes):
 
 
 def test_threads_share_functions_whose_last_results_have_room_for_a_mark():
-    check(numbers_of("frexp", "f->fi", 2, threads=2))
-    check(numbers_of("frexp", "d->di", 2, threads=2))
-    with pytest.raises(errors.ProgramError, match=rf"threads: it {told(3, 1, 2)}"):
-        check(numbers_of("frexp", "f->fi", 2, threads=3))
+    check(numbers_of("frexp", "f->fi", 2, worth=2))
+    check(numbers_of("frexp", "d->di", 2, worth=2))
+    with pytest.raises(errors.ProgramError, match=rf"worth: it {told(MOST_WORTH + 1, 1, MOST_WORTH)}"):
+        check(numbers_of("frexp", "f->fi", 2, worth=MOST_WORTH + 1))
     narrow = {"lengths": (2, 1), "strides": (2, 2, 2, 2, 2), "dimensions": 1}
     check(numbers_of("vecdot", "ee->e", 2, **narrow))
-    with pytest.raises(errors.ProgramError, match=rf"threads: it {told(2, 1, 1)}"):
-        check(numbers_of("vecdot", "ee->e", 2, **narrow, threads=2))
+    with pytest.raises(errors.ProgramError, match=rf"worth: it {told(2, 1, 1)}"):
+        check(numbers_of("vecdot", "ee->e", 2, **narrow, worth=2))
 
 
 def test_results_of_several_numbers_have_places_of_their_own():
@@ -523,7 +523,7 @@ def test_the_workspace_of_a_kernel_may_be_as_large_as_the_registers(dtype, colum
         assert needs_of("max_pool", parameters).workspace * size == 512 + (0 if is_fine else 2 * size)
         fields = {
             "kernel": kernel_number("max_pool"), "dtype": DTYPE_CODES[np.dtype(dtype)], "tasks": 1,
-            "threads": 1, "blas": 0, "portion": 1, "y": 0, "z": 0, "parameters": parameters,
+            "worth": 1, "blas": 0, "portion": 1, "y": 0, "z": 0, "parameters": parameters,
             "x": packed(INPUT, 0), "out": packed(OUTPUT, 0),
         }  # fmt: skip
         if is_fine:

@@ -32,20 +32,20 @@ _MOST_WRITTEN = 1 << 14
 """Elements of a result that is hardly more than written."""
 _SMALL = 10**6
 """Multiplications with additions, up to which OpenBLAS has kernels for small matrices."""
-_MIDDLING, _LARGE = 1 << 25, 1 << 27
+_WORTH_SHARING = 1 << 20
+"""Multiplications of a stack from which on two threads are faster than BLAS, also where one is slower."""
+_MIDDLING, _LARGE = 1 << 25, 1 << 30
 _UNMEASURED = 1 << 18
 """Up to which tiles are used beside other libraries, and on other processors than x86."""
-_FEW_ROWS = 32
-"""Of which BLAS's threads do not get enough each."""
 
 
-def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, has_threads: bool) -> bool:
+def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, shared: int = 1) -> bool:
     """Return whether tiles compute an ``(m, n)`` product faster than the BLAS that is loaded.
 
-    Measured on products of 2^12 to 2^28 multiplications, in all orders of the factors, beside OpenBLAS. With
-    AVX-512, tiles take half the time of kernels for AVX2, and 0.4 to 0.9 of that of kernels for AVX-512, but
-    for those that small matrices have, unless the second factor is transposed. With AVX2 alone they are
-    faster where packing both factors is not worth it.
+    Measured on products of 2^12 to 2^33 multiplications, in all orders of the factors, beside OpenBLAS, with
+    one thread and two. With AVX-512, tiles take half the time of kernels for AVX2, and 0.4 to 1 of that of
+    kernels for AVX-512, but for those that small matrices have, unless the second factor is transposed. With
+    AVX2 alone they are faster where packing both factors is not worth it.
 
     Parameters
     ----------
@@ -55,17 +55,18 @@ def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, has_threads: b
         Bytes of an element.
     is_turned : bool
         Whether the second factor is transposed in memory.
-    has_threads : bool
-        Whether there are several threads. Those of BLAS wait for work, ours are started for it.
+    shared : int
+        How many of them threads may share, each for himself; BLAS does one after the other.
     """
     macs = m * n * k
     do_rows_collide = k < 16 and n * size % _PAGE == 0  # in the cache, while little is done but writing them
     if n == 1 or do_rows_collide or (k < 4 and m * n > _MOST_WRITTEN):
         return False
+    if shared > 1 and shared * macs > _WORTH_SHARING and macs <= _SMALL:
+        return True
     if has_small_kernels():
         if macs > _SMALL:
-            most = ONE_THREAD_TO if has_threads and m > _FEW_ROWS else _MIDDLING
-            return macs <= most and m >= ROWS_WORTH_PACKING
+            return macs <= (_LARGE if size == 4 else _MIDDLING) and m >= ROWS_WORTH_PACKING
         is_turning_worth_it = is_turned and m >= 16 and n >= 16 and 4 <= k <= 8 * m
         return is_turning_worth_it or (k == 1 and n <= 16)  # of which a stack may have many
     if not has_older_kernels():
@@ -80,7 +81,7 @@ def columns_of_a_panel(size: int) -> int:
     return 2 * (WIDEST_VECTOR if cpu_flags() >= AVX512_FLAGS else WIDEST_VECTOR // 2) // size
 
 
-def are_worth_packing(m: int, n: int, k: int, size: int, has_threads: bool) -> bool:
+def are_worth_packing(m: int, n: int, k: int, size: int) -> bool:
     """Return whether tiles compute ``(m, n)`` products faster once the second factor is in panels.
 
     Parameters
@@ -89,12 +90,10 @@ def are_worth_packing(m: int, n: int, k: int, size: int, has_threads: bool) -> b
         Lengths; ``k`` is summed over.
     size : int
         Bytes of an element.
-    has_threads : bool
-        As for `are_worth`.
     """
     rows = 2 * ROWS_OF_A_TASK if cpu_flags() >= AVX512_FLAGS else 2 * ROWS_WORTH_PACKING
     is_flat = ROWS_WORTH_PACKING <= m <= rows and n * size >= FAR_APART and m * n * k > _SMALL
-    return is_flat and not n % columns_of_a_panel(size) and are_worth(m, n, k, size, False, has_threads)
+    return is_flat and not n % columns_of_a_panel(size) and are_worth(m, n, k, size, False)
 
 
 _LENGTHS = ("outer", "inner", "m", "n", "k")

@@ -28,6 +28,10 @@ from tape.kernels.matrices import (
 HAS_MANY_REGISTERS = VECTOR_BYTES == 64
 """Whether there are 32 vector registers rather than 16: AVX-512 has."""
 
+_LINE = 64  # bytes of the cache
+_CACHED = 1 << 19
+"""Bytes of the first factor that stay in the second cache from one panel to the next."""
+
 
 def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
     """The kernel for one dtype; see `product_parameters`."""
@@ -50,9 +54,10 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
             return
         wholes = count - count % 4 if b_row == size else 0
         ends = k - k % 4 if wholes else 0
-        for i in range(0, ends, 4):
+        for first in range(0, ends, _LINE // size):  # of columns that may be a page apart, a line at a time
             for j in range(0, wholes, 4):
-                turn(b + i * b_row + j * b_column, b_column, out + (i * count + j) * size, count * size)
+                for i in range(first, min(first + _LINE // size, ends), 4):
+                    turn(b + i * b_row + j * b_column, b_column, out + (i * count + j) * size, count * size)
         for i in range(k):
             for j in range(wholes if i < ends else 0, count):
                 numbers(out + (i * count + j) * size)[0] = numbers(b + i * b_row + j * b_column)[0]
@@ -116,11 +121,14 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
         at += 72  # strides, in elements
         down = (m + ROWS_OF_A_TASK - 1) // ROWS_OF_A_TASK
         blocks = down * ((n + COLUMNS_OF_A_TASK - 1) // COLUMNS_OF_A_TASK)
-        for task in range(start, stop):
-            matrix, row, column = task, 0, 0
+        cached = max(1, _CACHED // (ROWS_OF_A_TASK * k * size))
+        task = start
+        while task < stop:
+            matrix, row, column, together = task, 0, 0, 1
             if blocks > 1:  # each division takes as long as a small product
                 matrix, block = task // blocks, task % blocks
                 row, column = block % down * ROWS_OF_A_TASK, block // down * COLUMNS_OF_A_TASK
+                together = min(cached, min(stop - task, down - block % down))  # with columns packed once
             i, j = matrix // inner_length, matrix % inner_length
             a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + row * int64_at(at + 16))
             b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40) + column * int64_at(at + 56))
@@ -135,10 +143,11 @@ def _product(name: str, number: Any, numbers: Any, as_number: Any) -> Any:
                 d_row, d_column = size * int64_at(at + 112), size * int64_at(at + 120)
                 d += row * d_row + column * d_column
             panels(
-                min(ROWS_OF_A_TASK, m - row), min(COLUMNS_OF_A_TASK, n - column), k, a,
+                min(together * ROWS_OF_A_TASK, m - row), min(COLUMNS_OF_A_TASK, n - column), k, a,
                 size * int64_at(at + 16), size * int64_at(at + 24), b, size * int64_at(at + 48),
                 size * int64_at(at + 56), c, size * int64_at(at + 80), d, d_row, d_column, factor, workspace,
             )  # fmt: skip
+            task += together
         return 1
 
     product.__qualname__ = name  # code of one name, though of two processes, would be taken for the same

@@ -1,4 +1,4 @@
-"""Addresses in compiled code: reading and writing through them, and calls to functions there.
+"""Addresses in compiled code: reading and writing through them, also between threads, and calling functions.
 
 All take and return plain int64 numbers, so that a kernel has one signature whatever it works on. They
 can be called in compiled code only, and check nothing: `tape.program.runtime.verify` has done so.
@@ -6,6 +6,7 @@ can be called in compiled code only, and check nothing: `tape.program.runtime.ve
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 from llvmlite import ir
@@ -108,3 +109,73 @@ def pointer_to(kind: Any) -> Any:
 float64s, float32s = pointer_to(types.float64), pointer_to(types.float32)
 int64s, int32s, int16s, int8s = map(pointer_to, (types.int64, types.int32, types.int16, types.int8))
 uint8s = pointer_to(types.uint8)
+
+
+# ---- between threads -----------------------------------------------------------------------------------
+
+
+@intrinsic
+def shared_int64_at(typing_context, address):  # type: ignore[no-untyped-def]
+    """Read an int64 that another thread writes by `share_int64`: what it wrote before is there, too."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        pointer = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+        return builder.load_atomic(pointer, "acquire", 8)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def share_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Write an int64 that other threads read by `shared_int64_at`."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        pointer = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+        builder.store_atomic(values[1], pointer, "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def fetch_and_add(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Add to an int64 that several threads add to; return what it was before."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        pointer = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", pointer, values[1], "acq_rel")
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def replace_int64(typing_context, address, expected, value):  # type: ignore[no-untyped-def]
+    """Write an int64 if it is what is expected, in one step for all threads; return whether it was."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        pointer = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+        found = builder.cmpxchg(pointer, values[1], values[2], "acq_rel", "acquire")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(types.int64, types.int64, types.int64), generate
+
+
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+_IS_ARM = platform.machine().lower() in ("aarch64", "arm64")
+
+
+@intrinsic
+def pause(typing_context):  # type: ignore[no-untyped-def]
+    """Wait for some cycles, as processors wish it in loops that wait for another thread."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        nothing, number = ir.VoidType(), ir.IntType(32)
+        if _IS_X86:
+            kind = ir.FunctionType(nothing, [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
+        elif _IS_ARM:
+            kind = ir.FunctionType(nothing, [number])
+            builder.call(builder.module.declare_intrinsic("llvm.aarch64.hint", (), kind), [number(1)])
+        return context.get_dummy_value()
+
+    return types.void(), generate

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tape.config import num_threads
 from tape.kernels.matrices import are_worth_packing, columns_of_a_panel
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.loops import Loop
@@ -91,7 +90,7 @@ def _is_worth_it(instructions: list[Instruction], of: Instruction) -> bool:
     if of.op not in ("matmul", "matmul_add") or len(of.shape) != 2:
         return False
     (m, n), k = of.shape, instructions[of.operands[-2]].shape[-1]
-    return are_worth_packing(m, n, k, of.dtype.itemsize, num_threads() > 1)
+    return are_worth_packing(m, n, k, of.dtype.itemsize)
 
 
 def _panels(instructions: list[Instruction], id: int, is_turned: bool) -> int:

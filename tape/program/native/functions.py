@@ -21,6 +21,7 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import KERNELS
 from tape.program.native.routines import routine
+from tape.program.native.threads import seats
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 from tape.system.locks import lock_across_forks
@@ -80,6 +81,8 @@ def _enter_all(code: Native) -> None:
             continue
         elif name == "memmove":
             FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+        elif name == "seats":
+            FUNCTION_TABLE[number] = seats()
         elif name.startswith("openblas_"):
             FUNCTION_TABLE[number] = openblas_function(name.removeprefix("openblas_"))
         elif name in ("Py_True", "Py_False"):

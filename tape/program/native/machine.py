@@ -29,6 +29,7 @@ from tape.kernels.compiled.pointers import (
     int32s,
     int64_at,
     set_int64,
+    share_int64,
     uint8_at,
 )
 from tape.kernels.compiled.scalars import scalar
@@ -45,31 +46,29 @@ from tape.program.native.opcodes import (
     DATA,
     DONE,
     FIELDS,
-    FRAME_BYTES,
     FUNCTIONS,
+    JOB_CHUNK,
     JOB_DONE,
+    JOB_NUMBER,
     JOB_ROW,
-    JOB_START,
-    JOB_STOP,
-    JOB_THREAD,
+    JOB_THREADS,
     KERNELS,
     LENGTHS,
     NO_ARRAYS,
     OFFSET_BITS,
     OFFSET_MASK,
-    OTHERS,
-    PLACE_BYTES,
-    PLACES,
     REGISTERS,
     RING,
     ROWS,
     SLOTS,
     SPEC,
+    STARTING,
     THREADS,
     WIDTH,
-    WORTH_A_THREAD,
+    WORTH_SHARING,
     opcode,
 )
+from tape.program.native.workers import next_part, send_away, share
 
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
@@ -94,10 +93,8 @@ _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
 _DO_NUMPY_FOLD = _NUMBER["numpy_fold"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
-_CPU = _NUMBER["sched_getcpu"]
 _GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
 _DO_RUN = _NUMBER["run"]
-_DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
 _ERROR = _NUMBER["PyErr_Occurred"]
@@ -242,7 +239,7 @@ def _matrices(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _threads_for_systems(row):  # type: ignore[no-untyped-def]
+def _worth_of_systems(row):  # type: ignore[no-untyped-def]
     """Return on how many threads it is worth to share a row of gesv, potrf or trsm."""
     kind = _field(row, 0)
     return _field(row, 9) if kind == _GESV else _field(row, 7) if kind == _POTRF else _field(row, 12)
@@ -272,20 +269,33 @@ def _systems(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
-def work(frame):  # type: ignore[no-untyped-def]
-    """Do the part of a thread: some blocks, some tasks of a kernel, or some matrices of a stack."""
-    row, start, stop = _field(frame, JOB_ROW), _field(frame, JOB_START), _field(frame, JOB_STOP)
-    is_done = 1
+def _part(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """Run some blocks, some tasks of a kernel, or some matrices of a stack; return 0 if that fails."""
     kind = _field(row, 0)
     if kind == _KERNEL:
-        is_done = _tasks(row, frame, start, stop)
-    elif kind == _GUFUNC:
-        is_done = _matrices(row, frame, start, stop)
-    elif kind == _BLOCKS:
-        _blocks(row, frame, start, stop)
-    else:
-        is_done = _systems(row, frame, start, stop)
-    set_int64(frame + 8 * JOB_DONE, is_done)
+        return _tasks(row, frame, start, stop)
+    if kind == _GUFUNC:
+        return _matrices(row, frame, start, stop)
+    if kind != _BLOCKS:
+        return _systems(row, frame, start, stop)
+    _blocks(row, frame, start, stop)
+    return 1
+
+
+@inner
+def work(frame):  # type: ignore[no-untyped-def]
+    """Do a thread's part of a row, and then what others have left of theirs."""
+    row, number, threads = _field(frame, JOB_ROW), _field(frame, JOB_NUMBER), _field(frame, JOB_THREADS)
+    is_done = 1
+    for _ in range(threads):
+        while True:
+            start, stop = next_part(frame, number)
+            if start >= stop:
+                break
+            if not _part(row, frame, start, min(start + _field(frame, JOB_CHUNK), stop)):
+                is_done = 0
+        number = number + 1 if number + 1 < threads else 0
+    share_int64(frame + 8 * JOB_DONE, is_done)  # the frame may be gone from here on
     return 0
 
 
@@ -300,7 +310,7 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
         count, worth, portion = _field(row, 5), _field(row, 6), _field(row, 11)
     elif kind == _BLOCKS:
         count, block, portion = _field(row, 2), _field(row, 3), _field(row, 4)
-        worth = _field(row, 1) * count // WORTH_A_THREAD
+        worth = _field(row, 1) * count // WORTH_SHARING
     elif kind == _GUFUNC:
         count, worth, portion = (
             int64_at(_field(frame, CODE) + 8 * _field(row, 4)),
@@ -308,43 +318,14 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
             _field(row, 15),
         )
     else:
-        count, worth = _field(row, 2), _threads_for_systems(row)
+        count, worth = _field(row, 2), _worth_of_systems(row)
         portion = count
     end = min(first + portion, count)
-    threads = max(1, min(_field(frame, THREADS), worth))
-    table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
-    part = ((end - first + block - 1) // block + threads - 1) // threads * block
-    do_work = int64_at(table + _DO_WORK)  # by address, so that it is compiled once
-    places = _field(frame, PLACES) if threads > 1 else 0
-    if places:
-        cpu = call1(int64_at(table + _CPU), (0,)) & 0xFFFFFFFF
-        places = places + PLACE_BYTES * (1 + cpu) if cpu < int64_at(places) else 0
-    started = 0
-    for k in range(1, threads):
-        other = _field(frame, OTHERS) + (k - 1) * stride
-        registers = _field(other, SLOTS + REGISTERS)
-        call3(int64_at(table + _DO_MOVE), (other, frame, stride))
-        set_int64(other + 8 * (SLOTS + REGISTERS), registers)
-        set_int64(other + 8 * JOB_ROW, row)
-        set_int64(other + 8 * JOB_START, min(first + k * part, end))
-        set_int64(other + 8 * JOB_STOP, min(first + (k + 1) * part, end))
-        set_int64(other + 8 * JOB_THREAD, 0)
-        thread = other + 8 * JOB_THREAD
-        # A C int comes back in the lower half.
-        if call4(int64_at(table + _CREATE), (thread, places, do_work, other)) & 0xFFFFFFFF:
-            call1(do_work, (other,))
-        else:
-            started |= 1 << k
-    set_int64(frame + 8 * JOB_ROW, row)
-    set_int64(frame + 8 * JOB_START, first)
-    set_int64(frame + 8 * JOB_STOP, min(first + part, end))
-    call1(do_work, (frame,))
-    is_done = _field(frame, JOB_DONE) != 0
-    for k in range(1, threads):
-        other = _field(frame, OTHERS) + (k - 1) * stride
-        if started >> k & 1:
-            call3(int64_at(table + _JOIN), (_field(other, JOB_THREAD), 0, 0))
-        is_done = is_done and _field(other, JOB_DONE) != 0
+    threads = min(min(_field(frame, THREADS), worth), (end - first + block - 1) // block)
+    if threads > 1:
+        is_done = share(row, frame, first, end, block, threads, worth >= _field(frame, STARTING))
+    else:
+        is_done = _part(row, frame, first, end) != 0
     if portion < count:
         set_int64(frame + 8 * DONE, end if is_done and end < count else 0)
         return is_done and end == count
@@ -374,6 +355,8 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
     """Compute a stack of products."""
     table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
     threads = _one_thread_of_blas(table) if ONE_THREAD_FROM < size < ONE_THREAD_TO else 0
+    if size >= ONE_THREAD_TO:
+        send_away(frame)
     _products(row, frame)
     _threads_of_blas(table, threads)
 
@@ -420,7 +403,7 @@ def _solve(row, frame):  # type: ignore[no-untyped-def]
     """Run a row of gesv, potrf or trsm; return 0 if a matrix has no result."""
     if _field(row, 0) == _GESV:  # in the registers of this thread
         set_int64(frame, _address(frame, _field(row, 6)))
-    if _threads_for_systems(row) == 1:
+    if _worth_of_systems(row) == 1:
         return _systems(row, frame, 0, _field(row, 2))
     table = _field(frame, FUNCTIONS)
     threads = _one_thread_of_blas(table)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from tape.kernels.registry import REGISTRY
 
 WIDTH = 20
-WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
+# Cycles of work, of elementwise rows elements times instructions: what is worth sharing with a thread that
+# waits for work; how many times as much is worth starting one.
+WORTH_SHARING, WORTH_A_THREAD, MOST_WORTH = 1 << 14, 8, 1 << 40
 OFFSET_BITS = 40
 OFFSET_MASK = (1 << OFFSET_BITS) - 1
 
@@ -20,20 +22,31 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 # Numbers in the frame, before the addresses of the slots: first what the machine writes arguments of C
 # functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
-# How many threads there are, where the frames of the others are, their size; in each of those what it is
-# to do, and whether it could; where threads may start (see `tape.program.native.placing`).
-THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
+# How many threads there are, where the frames of the others are, their size, where threads may start (see
+# `tape.program.native.threads`), and for a row of how much worth.
+THREADS, OTHERS, FRAME_BYTES, PLACES, STARTING = range(14, 19)
+# What a thread is to do: the row, the frame of the caller, the thread's number, how many there are, how much
+# it takes at a time; from where to where its own part is; its seat; whether it could, -1 until it is done.
+(
+    JOB_ROW, JOB_CALLER, JOB_NUMBER, JOB_THREADS, JOB_CHUNK, JOB_NEXT, JOB_STOP, JOB_SEAT, JOB_DONE,
+) = range(19, 28)  # fmt: skip
 # Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
 # Of a loop, that is one more than twice the steps that are done, and one more inside of the next one.
-DONE = 23
+DONE = 28
 # Where the addresses of the frames of the bodies of loops are.
-BODIES = 24
+BODIES = 29
 # What a thread writes the lengths for a loop of a generalised ufunc to: matrices, and core dimensions.
-LENGTHS, MOST_DIMENSIONS = 25, 5
+LENGTHS, MOST_DIMENSIONS = 30, 5
 SLOTS = LENGTHS + 1 + MOST_DIMENSIONS
 BY_FLAG, BY_COUNT, BY_COUNT_BACK = 1, 2, 3  # how a loop ends: see its row
 BETWEEN_STEPS = -1  # in AT of such a frame: the machine has paused before the next step
 PLACE_BYTES = 64  # of what a thread is started with
+
+# The seat of a thread: what it is doing, its frame, the table of functions, its handle, whether it is to be
+# started. Two cache lines, as processors read these by twos.
+SEAT_STATE, SEAT_FRAME, SEAT_TABLE, SEAT_THREAD, SEAT_IS_NEW = range(5)
+MOST_THREADS, SEAT_BYTES = 64, 128
+EMPTY, LEFT, CLAIMED, POSTED, BUSY, WAITING, LEAVING = range(7)
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
@@ -46,7 +59,8 @@ HEADER, LEAF, RESULT = 6, 7, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
-    "read_integer", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
+    "read_integer", "memmove", "run", "work", "serve", "seats", "pthread_create", "pthread_join",
+    "sched_getcpu", "sched_yield",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
     "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
@@ -72,8 +86,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "gemm": (
         "function", "stack", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta", "a", "b", "c",
     ),
-    # threads: on how many at most it is worth to share it
-    "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x", "threads"),
+    # worth: as many times WORTH_SHARING as it is work; one that is not to be shared has 1
+    "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x", "worth"),
     "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),
     "scatter_add": ("dtype", "length", "row", "count", "before", "total", "index", "x"),
     "ravel_index": ("count", "length", "wraps", "so_far", "index", "out"),
@@ -84,18 +98,18 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "numpy_fold": ("function", "before", "reduced", "after", "itemsize", "start", "x", "out"),
     "numpy_matmul": ("function", "stack", "a", "b", "out"),
     "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
-    "potrf": ("function", "batch", "n", "letter", "itemsize", "x", "threads"),
+    "potrf": ("function", "batch", "n", "letter", "itemsize", "x", "worth"),
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
-        "threads",
+        "worth",
     ),
     # of tape.program.native.gufuncs; the lengths begin with the number of matrices, the strides with those
     # from one to the next; it stops for a matrix without result (stops is 1), or does not
     "gufunc": (
         "function", "arguments", "stops", "lengths", "strides", "a", "b", "c", "d", "e", "f", "g",
-        "dimensions", "threads", "portion",
+        "dimensions", "worth", "portion",
     ),
-    "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
+    "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "worth", "x", "y", "z", "out", "portion"),
     "pause": (),
     # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the
     # address of a slot in a step is x + step times the number of the step. A state is read from one place
@@ -118,6 +132,11 @@ _CODES = {name: code for code, name in enumerate(FIELDS)}
 def opcode(name: str) -> int:
     """Return the opcode of a kind of row."""
     return _CODES[name]
+
+
+def worth_of(cycles: int) -> int:
+    """Return what a row of so much work says that it is worth: see `FIELDS`."""
+    return max(1, min(cycles // WORTH_SHARING, MOST_WORTH))
 
 
 def packed(slot: int, offset: int) -> int:

@@ -11,7 +11,7 @@ from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.ir.conversions import PARTS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.functions import called_number, fold_number, kernel_number
-from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
+from tape.program.native.opcodes import ARENA, packed, worth_of
 from tape.program.plan.layouts import c_strides
 from tape.program.plan.numbers import is_short_sum
 from tape.program.runtime.encode_numbers import add_up
@@ -181,7 +181,7 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
     w.emit(
         "kernel", kernel=kernel_number(name), blas=function, dtype=DTYPE_CODES[dtype],
         parameters=w.table(parameters), tasks=needs.tasks,
-        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z, out=w.at(id),
+        worth=worth_of(needs.work), x=x, y=y, z=z, out=w.at(id),
         portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id)),
     )  # fmt: skip
 

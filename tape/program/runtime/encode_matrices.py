@@ -16,7 +16,7 @@ from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import Block
 from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
 from tape.program.native.gufuncs import GUFUNCS, LINALG, MOST_ARGUMENTS, layout_of, strides_of
-from tape.program.native.opcodes import ARENA, REGISTERS, WORTH_A_THREAD, packed
+from tape.program.native.opcodes import ARENA, REGISTERS, packed, worth_of
 from tape.program.plan.layouts import broadcast_strides
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
@@ -74,7 +74,8 @@ def _in_tiles(
     strides = [_steps(w, x, instruction.shape[:-2]) for x in (*factors, id)]
     is_divided = n * width >= matrices.WIDEST_VECTOR and not any(strides[0][:2])
     columns = n * prod(stack) if is_divided else n  # of one factor, of which the stack has panels
-    if not matrices.are_worth(m, columns, inner, width, is_turned, num_threads() > 1):
+    shared = prod(stack) if num_threads() > 1 and not is_divided else 1
+    if not matrices.are_worth(m, columns, inner, width, is_turned, shared):
         return False
     adds = matrices.NOTHING
     if total is not None:
@@ -103,7 +104,7 @@ def _in_tiles(
     w.emit(
         "kernel", kernel=kernel_number(name), blas=0, dtype=DTYPE_CODES[instruction.dtype],
         parameters=w.table(parameters), tasks=needs.tasks,
-        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=w.at(factors[0]),
+        worth=worth_of(needs.work), x=w.at(factors[0]),
         y=w.at(factors[1]), z=z, out=w.at(id), portion=portion(needs.tasks, time),
     )  # fmt: skip
     return True
@@ -177,7 +178,7 @@ def solve(w: Writer, id: int, instruction: Instruction) -> None:
     w.emit(
         "gesv", function=_lapack("gesv", width), batch=batch, n=n, columns=columns, itemsize=width,
         a=packed(REGISTERS, 0), pivots=packed(REGISTERS, size), x=w.at(id),
-        threads=_threads_for_systems(batch, n, n * n * (0.7 * n + 2 * columns)),
+        worth=_worth_of_systems(batch, n, n * n * (0.7 * n + 2 * columns)),
     )  # fmt: skip
 
 
@@ -189,7 +190,7 @@ def cholesky(w: Writer, id: int, instruction: Instruction) -> None:
     batch = instruction.size // n**2
     w.emit(
         "potrf", function=_lapack("potrf", width), batch=batch, n=n, letter=ord("L" if is_upper else "U"),
-        itemsize=width, x=w.at(id), threads=_threads_for_systems(batch, n, n**3 / 3),
+        itemsize=width, x=w.at(id), worth=_worth_of_systems(batch, n, n**3 / 3),
     )  # fmt: skip
 
 
@@ -212,7 +213,7 @@ def triangular_solve(w: Writer, id: int, instruction: Instruction) -> None:
         "trsm", function=_lapack("trsm", width), batch=batch, n=n,
         columns=columns, lda=leading, letters=int.from_bytes(letters.encode(), "little"),
         alpha=_bits(1.0, width), itemsize=width, stride_a=_batch_stride(w, a), a=w.at(a),
-        x=w.at(id), threads=_threads_for_systems(batch, n, n * n * columns),
+        x=w.at(id), worth=_worth_of_systems(batch, n, n * n * columns),
     )  # fmt: skip
 
 
@@ -241,7 +242,7 @@ def gufunc(w: Writer, id: int, instruction: Instruction) -> None:
         "gufunc", function=number, arguments=len(of.operands + of.results), stops=int(of.failure is not None),
         lengths=w.table([count, *layout.lengths.values()]), strides=w.table(strides),
         **dict(zip("abcdefg", at, strict=True)), dimensions=len(layout.lengths),
-        threads=_threads(count, of.flops(layout.lengths)) if can_share else 1,
+        worth=_worth(count, of.flops(layout.lengths)) if can_share else 1,
         portion=portion(count, nanoseconds(instructions, id)),
     )  # fmt: skip
 
@@ -254,18 +255,18 @@ fewer of them results might not be NumPy's to the last bit."""
 _BY_LU = frozenset(["det", "slogdet", "inv"])
 _CALL, _FLOP = 500, 0.2
 """Nanoseconds of a call to LAPACK, and of an operation of arithmetic in it."""
-_WORTH_A_THREAD = 40_000
-"""Nanoseconds of work: about twice what starting a thread takes."""
+_CYCLES = 3
+"""In a nanosecond, about."""
 
 
-def _threads(batch: int, flops: float) -> int:
-    """Return on how many threads it is worth to share a stack of matrices, of so much arithmetic each."""
-    return max(1, min(batch, int(batch * (_CALL + _FLOP * flops) / _WORTH_A_THREAD)))
+def _worth(batch: int, flops: float) -> int:
+    """Return how much work a stack of matrices is, of so much arithmetic each, for sharing it."""
+    return worth_of(int(_CYCLES * batch * (_CALL + _FLOP * flops)))
 
 
-def _threads_for_systems(batch: int, n: int, flops: float) -> int:
+def _worth_of_systems(batch: int, n: int, flops: float) -> int:
     """Return the same for functions of LAPACK and BLAS themselves, which the machine keeps to one thread."""
-    return _threads(batch, flops) if n <= _MOST_ROWS else 1
+    return _worth(batch, flops) if n <= _MOST_ROWS else 1
 
 
 def _batch_stride(w: Writer, id: int) -> int:

@@ -14,12 +14,14 @@ from tape.kernels.availability import Unavailable
 from tape.kernels.loading import NotReady, without_waiting
 from tape.program.ir.instructions import IR
 from tape.program.native.functions import prepare
+from tape.program.native.opcodes import FIELDS, WIDTH, WORTH_SHARING, opcode
 from tape.program.plan.planner import plan
 from tape.program.runtime.encode import encode
 from tape.program.runtime.slots import Body, slots_of
 from tape.program.runtime.verify import verify
 
 _lock = Lock()
+_SHARED = [name for name, fields in FIELDS.items() if "worth" in fields]
 
 
 class Routine:
@@ -54,6 +56,8 @@ class Routine:
         The contents of the slot of literals.
     threads : int
         How many threads a row may use.
+    shareable : float
+        Cycles of work that threads may share, in all rows and all steps of loops.
 
     Raises
     ------
@@ -80,6 +84,7 @@ class Routine:
         self.code, self.rows = np.zeros(0, np.int64), 0
         self.origins: list[int] = []
         self.joined: dict[int, list[int]] = {}
+        self.shareable = 0.0
         self._call: Any = None
         self._is_due = True
         if not is_patient:
@@ -118,4 +123,19 @@ class Routine:
             if self._is_due:  # else another thread has just done this, and may be running it
                 self.code, self.rows, self.origins = encoded.code, encoded.rows, encoded.origins
                 self.joined = encoded.joined
+                self.shareable = WORTH_SHARING * self._worth()
                 self._call, self._is_due = call, False
+
+    def _worth(self) -> float:
+        """Return the worth of all rows: see `tape.program.native.opcodes.FIELDS`."""
+        rows, worth = self.code[: self.rows * WIDTH].reshape(-1, WIDTH), 0.0
+        for name in ("blocks", "loop", *_SHARED):
+            of_kind, fields = rows[rows[:, 0] == opcode(name)], FIELDS[name]
+            if name == "blocks":
+                each = of_kind[:, 1] * of_kind[:, 2] // WORTH_SHARING
+            elif name == "loop":
+                each = np.array([body._worth() for body in self.bodies])[of_kind[:, 1]] * of_kind[:, 2]
+            else:
+                each = of_kind[:, 1 + fields.index("worth")]
+            worth += float(each[each > 1].sum())
+        return worth

@@ -30,6 +30,8 @@ from tape.program.native.opcodes import (
     RESULT,
     RING,
     WIDTH,
+    WORTH_A_THREAD,
+    WORTH_SHARING,
     opcode,
 )
 from tape.program.record.recording import Constant
@@ -41,6 +43,9 @@ _WORTH_RELEASING = 10_000
 """Nanoseconds from which on a program releases Python's lock: for shorter ones that costs too much."""
 _EACH = 20
 """Nanoseconds of overhead of an instruction."""
+
+_MOSTLY, _MUCH, _CYCLES = 0.1, 4 * WORTH_A_THREAD, 3
+"""A part of a run, so much worth, and cycles in a nanosecond: see `Runner.starting`."""
 
 
 class Flip:
@@ -126,6 +131,15 @@ class Runner(Routine):
                 self._out_slots.append(plan.output_slots[k])
         computed = iter(takers)
         self._results = [next(computed) if out is None else ("constant", out.value) for out in self.known]
+
+    @property
+    def starting(self) -> int:
+        """Of how much worth rows are for which threads are started.
+
+        It is less where most rows are shared: threads that are there once wait for the next one.
+        """
+        is_mostly_shared = self.shareable > _CYCLES * _MOSTLY * _nanoseconds(self.plan.instructions)
+        return 2 if is_mostly_shared and self.shareable > _MUCH * WORTH_SHARING else 2 * WORTH_A_THREAD
 
     def _spec(self) -> np.ndarray:
         plan = self.plan

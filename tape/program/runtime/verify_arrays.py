@@ -7,7 +7,7 @@ import numpy as np
 from tape.kernels.codes import COPY_ITEMSIZES, FOLDS, LETTERS, SCALARS, SCANS, has_fold, has_scan
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.functions import called_number, kernels_loaded
-from tape.program.native.opcodes import FIELDS, OFFSET_BITS, REGISTERS, WIDTH
+from tape.program.native.opcodes import FIELDS, MOST_WORTH, OFFSET_BITS, REGISTERS, WIDTH
 from tape.program.runtime.checks import COPIED, DTYPES, FLOATS, INT64, ITEMSIZES, MOST, Checks, ufunc_loops
 from tape.program.runtime.extents import Column, Rows
 
@@ -244,7 +244,7 @@ def kernel(v: Checks, group: Rows) -> None:
         units[[1 + operand for operand in entry.indices], k] = INT64
         if entry.finds:
             units[0, k] = INT64
-    group.between("threads", 1, group["tasks"])
+    group.between("worth", 1, MOST_WORTH)
     group.between("portion", 1, group["tasks"])
     for field in fields:
         is_apart = group[field] >> OFFSET_BITS != REGISTERS

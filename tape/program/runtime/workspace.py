@@ -19,15 +19,17 @@ from tape.program.native.opcodes import (
     FRAME_BYTES,
     FUNCTIONS,
     LITERALS,
+    MOST_THREADS,
     OTHERS,
     PLACES,
     REGISTERS,
     ROWS,
     SLOTS,
     SPEC,
+    STARTING,
     THREADS,
 )
-from tape.program.native.placing import places
+from tape.program.native.threads import places
 from tape.program.plan.layouts import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Frame:
     Parameters
     ----------
     routine : Routine
+    starting : int
+        Of how much worth rows are for which threads are started.
 
     Attributes
     ----------
@@ -57,7 +61,7 @@ class Frame:
 
     __slots__ = ("_addresses", "_threads", "bodies", "frame", "owners")
 
-    def __init__(self, routine: Routine) -> None:
+    def __init__(self, routine: Routine, starting: int) -> None:
         sizes = routine.plan.slots
         self.frame = np.zeros(SLOTS + len(sizes), np.int64)
         self.owners: list[Any] = [None] * len(sizes)
@@ -71,14 +75,15 @@ class Frame:
             self.own(slot, array)
             lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0)
             frame[SLOTS + slot] += lowest
-        self.bodies = [Frame(body) for body in routine.bodies]
+        self.bodies = [Frame(body, starting) for body in routine.bodies]
         self._addresses = np.array([body.frame.ctypes.data for body in self.bodies], np.int64)
         frame[BODIES] = self._addresses.ctypes.data
+        frame[STARTING] = starting
         self._prepare_threads(routine.threads, sizes[REGISTERS])
 
     def _prepare_threads(self, count: int, registers: int) -> None:
         """Allocate a frame and registers for every thread but the caller's."""
-        width = len(self.frame)
+        width, count = len(self.frame), min(count, 1 + MOST_THREADS)
         others = np.zeros((count - 1, width), np.int64)
         self._threads = [others]
         for frame in others:
@@ -121,7 +126,7 @@ class Workspace(Frame):
     __slots__ = ("_makers", "ring", "scalars")
 
     def __init__(self, runner: Runner) -> None:
-        super().__init__(runner)
+        super().__init__(runner, runner.starting)
         self.frame[SPEC] = runner.spec.ctypes.data
         for slot in runner.scalar_inputs:
             self.own(slot, memory_of(8))

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from tape.program.native.placing import places
+from tape.program.native.threads import places
 
 pytestmark = pytest.mark.skipif(places() is None, reason="the C library knows of no processors")
 

@@ -1,0 +1,232 @@
+"""Worker threads of the machine: how they are given work, how they wait for more, and when they end.
+
+A thread is started for the first row that is worth it, and waits for the next one for some tenths of a
+millisecond, longer than starting another takes; then it ends. All programs of a process share them. Each has
+a seat in a table of the process, `tape.program.native.threads.SEATS`, which says what it is doing:
+
+    EMPTY, LEFT -> CLAIMED -> POSTED -> BUSY -> WAITING -> CLAIMED ... -> LEFT
+
+Who changes a state compares it with what it was, in one step. The caller claims seats that are empty or
+whose thread is waiting, posts its row there, and does its own part. Then it takes back what no thread has
+begun with, and waits for the others. The parts of a row are divided further: who has done his own takes from
+those of others, so that nobody waits for a thread that the system has not let run.
+
+`tape.program.native.machine` does the work: these functions know nothing of rows.
+"""
+
+from __future__ import annotations
+
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import (
+    call1,
+    call2,
+    call3,
+    call4,
+    fetch_and_add,
+    int64_at,
+    pause,
+    replace_int64,
+    set_int64,
+    share_int64,
+    shared_int64_at,
+)
+from tape.program.native.opcodes import (
+    BUSY,
+    CLAIMED,
+    EMPTY,
+    FRAME_BYTES,
+    FUNCTIONS,
+    JOB_CALLER,
+    JOB_CHUNK,
+    JOB_DONE,
+    JOB_NEXT,
+    JOB_NUMBER,
+    JOB_ROW,
+    JOB_SEAT,
+    JOB_STOP,
+    JOB_THREADS,
+    KERNELS,
+    LEAVING,
+    LEFT,
+    OTHERS,
+    PLACE_BYTES,
+    PLACES,
+    POSTED,
+    REGISTERS,
+    SEAT_BYTES,
+    SEAT_FRAME,
+    SEAT_IS_NEW,
+    SEAT_TABLE,
+    SEAT_THREAD,
+    SLOTS,
+    THREADS,
+    WAITING,
+)
+
+_NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
+_DO_WORK, _DO_SERVE, _DO_MOVE = _NUMBER["work"], _NUMBER["serve"], _NUMBER["memmove"]
+_CREATE, _JOIN, _YIELD = _NUMBER["pthread_create"], _NUMBER["pthread_join"], _NUMBER["sched_yield"]
+_CPU, _SEATS = _NUMBER["sched_getcpu"], _NUMBER["seats"]
+_SPINS = 2000  # looks at a seat before others may have the processor: some tens of microseconds
+_YIELDS = 400  # looks after that: some tenths of a millisecond
+_CHUNKS = 4  # of a thread's part
+
+
+@inner
+def _of(frame, field):  # type: ignore[no-untyped-def]
+    return int64_at(frame + 8 * field)
+
+
+@inner
+def _put(frame, field, value):  # type: ignore[no-untyped-def]
+    set_int64(frame + 8 * field, value)
+
+
+@inner
+def _frame_of(frame, number):  # type: ignore[no-untyped-def]
+    """Return the frame of a thread: the caller is number 0."""
+    return frame if number == 0 else _of(frame, OTHERS) + (number - 1) * _of(frame, FRAME_BYTES)
+
+
+# ---- the worker's side ---------------------------------------------------------------------------------
+
+
+@inner
+def serve(seat):  # type: ignore[no-untyped-def]
+    """Do what is posted at a seat, until nothing has been for a while: the life of a thread."""
+    table = _of(seat, SEAT_TABLE)
+    while _has_begun(seat, table):
+        call1(int64_at(table + _DO_WORK), (_of(seat, SEAT_FRAME),))
+        share_int64(seat, WAITING)
+    return 0
+
+
+@inner
+def _has_begun(seat, table):  # type: ignore[no-untyped-def]
+    """Wait for work; return False where it is time to end."""
+    looks = 0
+    while True:
+        state = shared_int64_at(seat)
+        if state == POSTED and replace_int64(seat, POSTED, BUSY):
+            return True
+        if state == LEAVING:
+            share_int64(seat, LEFT)
+            return False
+        looks += 1
+        if looks < _SPINS:
+            pause()
+        else:
+            call1(int64_at(table + _YIELD), (0,))
+        if looks > _SPINS + _YIELDS and replace_int64(seat, WAITING, LEFT):
+            return False
+
+
+@inner
+def next_part(frame, number):  # type: ignore[no-untyped-def]
+    """Return where the next part of a thread's row starts, and the end of what it is a part of."""
+    own = _frame_of(_of(frame, JOB_CALLER), number)
+    return fetch_and_add(own + 8 * JOB_NEXT, _of(frame, JOB_CHUNK)), _of(own, JOB_STOP)
+
+
+# ---- the caller's side ---------------------------------------------------------------------------------
+
+
+@inner
+def share(row, frame, first, stop, block, most, is_worth_starting):  # type: ignore[no-untyped-def]
+    """Run elements, tasks or matrices of a row on several threads; return whether all could be done.
+
+    Parts begin at multiples of a block. Threads that wait already are taken, and others started if it is
+    worth that, ``most`` with the caller.
+    """
+    table = _of(frame, FUNCTIONS)
+    threads = _claimed(frame, table, most, is_worth_starting)
+    part = ((stop - first + block - 1) // block + threads - 1) // threads * block
+    chunk = max(block, part // (_CHUNKS * block) * block)
+    for number in range(threads):
+        own = _frame_of(frame, number)
+        _put(own, JOB_ROW, row)
+        _put(own, JOB_CALLER, frame)
+        _put(own, JOB_NUMBER, number)
+        _put(own, JOB_THREADS, threads)
+        _put(own, JOB_CHUNK, chunk)
+        _put(own, JOB_NEXT, min(first + number * part, stop))
+        _put(own, JOB_STOP, min(first + (number + 1) * part, stop))
+        _put(own, JOB_DONE, -1)
+    for number in range(1, threads):
+        _post(_frame_of(frame, number), frame, table)
+    call1(int64_at(table + _DO_WORK), (frame,))
+    is_done = _of(frame, JOB_DONE) != 0
+    for number in range(1, threads):
+        is_done = _settled(_frame_of(frame, number), table) and is_done
+    return is_done
+
+
+@inner
+def _claimed(frame, table, most, is_worth_starting):  # type: ignore[no-untyped-def]
+    """Claim seats, and copy the frame for each; return for how many threads there are frames."""
+    seats, size, threads = int64_at(table + _SEATS), _of(frame, FRAME_BYTES), 1
+    for k in range(_of(frame, THREADS) - 1):
+        seat = seats + k * SEAT_BYTES
+        is_new = False
+        if not replace_int64(seat, WAITING, CLAIMED):
+            if not is_worth_starting:
+                continue
+            if replace_int64(seat, LEFT, CLAIMED):
+                call2(int64_at(table + _JOIN), (_of(seat, SEAT_THREAD), 0))
+            elif not replace_int64(seat, EMPTY, CLAIMED):
+                continue
+            is_new = True
+        own = _frame_of(frame, threads)
+        registers = _of(own, SLOTS + REGISTERS)
+        call3(int64_at(table + _DO_MOVE), (own, frame, size))
+        _put(own, SLOTS + REGISTERS, registers)
+        _put(own, JOB_SEAT, seat)
+        _put(seat, SEAT_IS_NEW, is_new)
+        threads += 1
+        if threads >= most:
+            break
+    return threads
+
+
+@inner
+def _post(own, frame, table):  # type: ignore[no-untyped-def]
+    """Post the work of a frame at its seat; start the thread, if it is not there."""
+    seat = _of(own, JOB_SEAT)
+    _put(seat, SEAT_FRAME, own)
+    _put(seat, SEAT_TABLE, table)
+    is_new = _of(seat, SEAT_IS_NEW)
+    share_int64(seat, POSTED)
+    if not is_new:
+        return
+    places = _of(frame, PLACES)
+    if places:
+        cpu = call1(int64_at(table + _CPU), (0,)) & 0xFFFFFFFF
+        places = places + PLACE_BYTES * (1 + cpu) if cpu < int64_at(places) else 0
+    do_serve, thread = int64_at(table + _DO_SERVE), seat + 8 * SEAT_THREAD
+    # A C int comes back in the lower half.
+    if call4(int64_at(table + _CREATE), (thread, places, do_serve, seat)) & 0xFFFFFFFF:
+        _put(own, JOB_DONE, 1)  # others do it
+        share_int64(seat, EMPTY)
+
+
+@inner
+def _settled(own, table):  # type: ignore[no-untyped-def]
+    """Take back the work of a frame, or wait until it is done; return whether what was done could be."""
+    done, looks = own + 8 * JOB_DONE, 0
+    if shared_int64_at(done) < 0 and replace_int64(_of(own, JOB_SEAT), POSTED, WAITING):
+        return True
+    while shared_int64_at(done) < 0:
+        looks += 1
+        if looks < _SPINS:
+            pause()
+        else:
+            call1(int64_at(table + _YIELD), (0,))
+    return shared_int64_at(done) != 0
+
+
+@inner
+def send_away(frame):  # type: ignore[no-untyped-def]
+    """End the threads that wait, as BLAS is about to use its own."""
+    seats = int64_at(_of(frame, FUNCTIONS) + _SEATS)
+    for k in range(_of(frame, THREADS) - 1):
+        replace_int64(seats + k * SEAT_BYTES, WAITING, LEAVING)
