@@ -12,7 +12,7 @@ from tape.kernels.registry import REGISTRY
 WIDTH = 20
 # Cycles of work, of elementwise rows elements times instructions: what is worth sharing with a thread that
 # waits for work; how many times as much is worth starting one.
-WORTH_SHARING, WORTH_A_THREAD, MOST_WORTH = 1 << 14, 8, 1 << 40
+WORTH_SHARING, WORTH_A_THREAD, MOST_WORTH = 1 << 14, 8, 1 << 14
 OFFSET_BITS = 40
 OFFSET_MASK = (1 << OFFSET_BITS) - 1
 
