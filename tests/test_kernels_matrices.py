@@ -223,11 +223,62 @@ def test_where_blas_has_small_kernels_it_keeps_what_it_does_well():
 
 
 @pytest.mark.usefixtures("with_small_kernels")
-def test_threads_of_blas_have_large_products_of_many_rows(monkeypatch):
+def test_threads_share_what_blas_would_compute_alone(monkeypatch):
+    """Small products of a stack, and rows of large ones."""
     monkeypatch.setenv("TAPE_NUM_THREADS", "2")
-    b = np.ones((784, 512))
-    for m, kind in ((20, "kernel"), (32, "kernel"), (33, "gemm")):
-        assert kinds(program_of(lambda a, b: a @ b, np.ones((m, 784)), b)) == [kind]
+    for count, kind in ((300, "kernel"), (100, "gemm")):
+        stack = np.ones((count, 16, 16))
+        assert kinds(program_of(lambda a: a @ a, stack)) == [kind]
+    for m, n, threads, rows in ((330, 330, 2, 176), (330, 330, 1, 0), (127, 300, 2, 0), (128, 40, 2, 0)):
+        assert matrices.rows_to_share(m, n, 330, threads) == rows
+    monkeypatch.setattr(matrices, "openblas_function", lambda name: 0)  # BLAS keeps its threads
+    assert matrices.rows_to_share(330, 330, 330, 2) == 0
+
+
+@BOTH
+@pytest.mark.usefixtures("with_small_kernels")
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
+def test_products_by_rows_are_those_of_numpy(monkeypatch, dtype, threads):
+    monkeypatch.setenv("TAPE_NUM_THREADS", threads)
+    monkeypatch.setattr(matrices, "are_worth", lambda *given: False)
+    rng = np.random.default_rng(6)
+    a, b, c = (rng.standard_normal(shape).astype(dtype) for shape in ((2, 150, 140), (140, 130), (150, 130)))
+
+    def f(a, b, c):
+        left = np.stack([x.T for x in np.stack([x.T for x in a])])
+        return [a @ b, a[0].T @ c, c - a @ b, 0.5 * (a[1] @ b) + c, b @ c.T, b.T @ a[0].T, left @ b]
+
+    program = program_of(f, a, b, c)
+    first = program(a, b, c)
+    for found, expected in zip(first, f(a, b, c), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=CLOSE[dtype]["rtol"], atol=20 * CLOSE[dtype]["atol"])
+    first = [result.copy() for result in first]
+    for _ in range(5):
+        for found, again in zip(program(a, b, c), first, strict=True):
+            np.testing.assert_array_equal(found, again)
+    assert ("gemm" in kinds(program)) == (threads == "1")
+
+
+def test_rows_are_of_matrices_that_blas_takes():
+    fields = {
+        "lengths": (1, 2, 30, 4, 5), "factor": 1.0, "adds": NOTHING, "a": (0, 150, 5, 1),
+        "b": (0, 0, 4, 1), "out": (0, 120, 4, 1),
+    }  # fmt: skip
+
+    def needs(rows=16, **changes):
+        return needs_of("product_by_rows", (*product_parameters(**fields | changes), rows))
+
+    assert needs().tasks == 4
+    assert needs(8).tasks == 8
+    assert needs().operands == (300, 20)
+    assert needs(a=(0, 150, 1, 30)).operands == (300, 20)  # transposed
+    for rows, changes in (
+        (0, {}), (16, {"adds": APART}), (16, {"a": (0, 300, 10, 2)}), (16, {"b": (0, 0, 3, 1)}),
+        (16, {"a": (0, 150, 1, 29)}), (16, {"lengths": (1, 2, 30, 1, 5)}),
+        (16, {"out": (0, 120, 1, 30)}), (16, {"lengths": (1, 2, 30, 4, 1)}),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"gaps|short|transposed|apart"):
+            needs(rows, **changes)
 
 
 def test_beside_other_libraries_tiles_are_for_small_products(monkeypatch):
@@ -267,7 +318,8 @@ def test_flat_products_are_shared_among_threads_and_have_the_same_bits():
     program = program_of(lambda a, b: a @ b, a, b)
     found = []
     for program.threads in (1, 2, 4):
-        found.append(program(a, b))
+        program._pool.clear()  # whose memory is for as many threads as there were
+        found.append(program(a, b).copy())
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 

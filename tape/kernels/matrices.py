@@ -12,7 +12,7 @@ from math import prod
 
 from tape.kernels.codes import FLOAT32, FLOAT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.system.blas import AVX512_FLAGS, cpu_flags, has_older_kernels, has_small_kernels
+from tape.system.blas import AVX512_FLAGS, cpu_flags, has_older_kernels, has_small_kernels, openblas_function
 
 ROWS_OF_A_TASK, COLUMNS_OF_A_TASK = 64, 256
 WIDEST_VECTOR = 64  # bytes, on any processor
@@ -24,10 +24,14 @@ ONE_THREAD_FROM, ONE_THREAD_TO = 1 << 18, 1 << 23
 """Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
 waiting for them takes longer than the work, on a busy machine a hundred times as long."""
 
+ARGUMENTS = 9
+"""Numbers that BLAS reads by address."""
+
 NOTHING, IN_PLACE, APART = range(3)
 """What is added to a product: nothing, what the result holds, or the third operand."""
 
 _PAGE = 4096
+_ROWS_OF_BLAS = 16  # that it computes together, or less
 _MOST_WRITTEN = 1 << 14
 """Elements of a result that is hardly more than written."""
 _SMALL = 10**6
@@ -74,6 +78,24 @@ def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, shared: int = 
     if cpu_flags() >= AVX512_FLAGS:
         return macs <= _LARGE and (n >= 8 or not is_turned)
     return macs <= _MIDDLING and (macs <= 2 * _SMALL or m < ROWS_WORTH_PACKING)
+
+
+def rows_to_share(m: int, n: int, k: int, threads: int) -> int:
+    """Return how many rows of an ``(m, n)`` product BLAS computes at a time for each of so many threads.
+
+    It is 0 where that is not worth it. BLAS has threads of its own, but these wait for one another and for
+    work in loops, in which they contend with the threads of the machine.
+
+    Parameters
+    ----------
+    m, n, k : int
+        Lengths; ``k`` is summed over.
+    threads : int
+        How many there are.
+    """
+    rows = -(-m // (threads * _ROWS_OF_BLAS)) * _ROWS_OF_BLAS
+    is_worth_it = threads > 1 and m >= 2 * ROWS_OF_A_TASK and m * n * k > 2 * _SMALL
+    return rows if is_worth_it and openblas_function("set_num_threads") else 0
 
 
 def columns_of_a_panel(size: int) -> int:
@@ -167,5 +189,25 @@ def _needs(parameters: tuple[int, ...], size: int) -> Needs:
     return Needs(tuple(operands), prod(lengths), workspace, tasks, work)
 
 
+def _needs_by_rows(parameters: tuple[int, ...]) -> Needs:
+    *common, rows = parameters
+    needs = _needs(tuple(common), 8)
+    (outer, inner_length, m, n, k, adds), (a, b, out, _) = (
+        common[:6],
+        [common[i : i + 4] for i in range(9, 25, 4)],
+    )
+    if rows < 1 or adds == APART or min(m, n, k) < 2:
+        raise ValueError("a length is too short, or a total is apart")
+    for lengths, (down, right) in (((m, k), a[2:]), ((k, n), b[2:])):
+        if not ((right == 1 and down >= lengths[1]) or (down == 1 and right >= lengths[0])):
+            raise ValueError("a factor has gaps both ways")
+    if out[3] != 1 or out[2] < n:
+        raise ValueError("the result is transposed")
+    tasks = outer * inner_length * -(-m // rows)
+    return Needs(needs.operands, needs.out, 2 * ARGUMENTS, tasks, needs.work)
+
+
 DOUBLES = {"product_of_doubles": Kernel(_PARAMETERS, partial(_needs, size=8), dtypes=(FLOAT64,))}
 SINGLES = {"product_of_singles": Kernel(_PARAMETERS, partial(_needs, size=4), dtypes=(FLOAT32,))}
+BY_ROWS = {"product_by_rows": Kernel({**_PARAMETERS, "rows": 1}, _needs_by_rows, "gemm")}
+"""By BLAS, so many rows of the first factor at a time; threads share these."""

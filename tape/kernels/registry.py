@@ -34,6 +34,7 @@ GROUPS: dict[str, dict[str, Kernel]] = {
     "sparse": sparse.KERNELS,
     "products of doubles": matrices.DOUBLES,
     "products of singles": matrices.SINGLES,
+    "products by rows": matrices.BY_ROWS,
 }
 """Kernels that are compiled together, when a program needs one of them for the first time."""
 REGISTRY: dict[str, Kernel] = {name: kernel for group in GROUPS.values() for name, kernel in group.items()}

@@ -155,7 +155,7 @@ class _Encoder(Writer):
         head = len(self.rows)
         size = instructions[first].size
         time = sum([nanoseconds(instructions, id) for id in step.members])
-        blocks = portion(-(-size // step.block), time)
+        blocks = portion(-(-size // step.block), time, is_shared=True)
         self.emit("blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block))
         loaded: dict[int, Place] = {}
         for id in step.members:

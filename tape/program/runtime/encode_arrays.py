@@ -182,7 +182,7 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
         "kernel", kernel=kernel_number(name), blas=function, dtype=DTYPE_CODES[dtype],
         parameters=w.table(parameters), tasks=needs.tasks,
         worth=worth_of(needs.work), x=x, y=y, z=z, out=w.at(id),
-        portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id)),
+        portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id), is_shared=True),
     )  # fmt: skip
 
 

@@ -10,11 +10,17 @@ from tape.config import num_threads
 from tape.kernels import matrices
 from tape.kernels.availability import Unavailable
 from tape.kernels.codes import DTYPE_CODES
-from tape.kernels.registry import needs_of
+from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.ir.contract import is_of_vectors
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import Block
-from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
+from tape.program.native.functions import (
+    blas_number,
+    called_number,
+    gufunc_number,
+    kernel_number,
+    matmul_number,
+)
 from tape.program.native.gufuncs import GUFUNCS, LINALG, MOST_ARGUMENTS, layout_of, strides_of
 from tape.program.native.opcodes import ARENA, REGISTERS, packed, worth_of
 from tape.program.plan.layouts import broadcast_strides
@@ -25,18 +31,18 @@ __all__ = ["cholesky", "matmul", "matmul_add", "numpy_matmul", "solve", "triangu
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
-    """Multiply: matrices and vectors by NumPy's loop, which calls gemv, others in tiles or by gemm."""
+    """Multiply: matrices and vectors by NumPy's loop, which calls gemv, others by a kernel or by gemm."""
     factor = instruction.attrs[0] if instruction.attrs else 1.0
     if is_of_vectors(instruction) and factor == 1 and matmul_number(instruction.dtype) is not None:
         numpy_matmul(w, id, instruction)
-    elif not _in_tiles(w, id, instruction, instruction.operands):
+    elif not _by_kernel(w, id, instruction, instruction.operands):
         _product(w, id, instruction, instruction.operands, 0.0)
 
 
 def matmul_add(w: Writer, id: int, instruction: Instruction) -> None:
     """Multiply, and add to the total."""
     total, *factors = instruction.operands
-    if not _in_tiles(w, id, instruction, factors, total):
+    if not _by_kernel(w, id, instruction, factors, total):
         w.copy_to(total, instruction, w.at(id))
         _product(w, id, instruction, factors, 1.0)
 
@@ -61,36 +67,40 @@ def numpy_matmul(w: Writer, id: int, instruction: Instruction) -> None:
     )  # fmt: skip
 
 
-def _in_tiles(
+def _by_kernel(
     w: Writer, id: int, instruction: Instruction, factors: Sequence[int], total: int | None = None
 ) -> bool:
-    """Write a product that a kernel of `tape.kernels.matrices` computes, if it is faster; return whether."""
+    """Write a product for a kernel of `tape.kernels.matrices`, if that is faster; return whether.
+
+    Tiles compute it, or BLAS some rows at a time.
+    """
     *stack, m, n = instruction.shape
     inner = w.plan.instructions[factors[0]].shape[-1]
-    width = instruction.dtype.itemsize
+    width, threads = instruction.dtype.itemsize, num_threads()
     is_turned = w.place(factors[1]).strides[-1] != width
-    is_added = total is not None and w.at(total) != w.at(id)
     missing = (1,) * (2 - len(stack))
     strides = [_steps(w, x, instruction.shape[:-2]) for x in (*factors, id)]
     is_divided = n * width >= matrices.WIDEST_VECTOR and not any(strides[0][:2])
     columns = n * prod(stack) if is_divided else n  # of one factor, of which the stack has panels
-    shared = prod(stack) if num_threads() > 1 and not is_divided else 1
+    shared = prod(stack) if threads > 1 and not is_divided else 1
+    name, rows = "product_of_doubles" if width == 8 else "product_of_singles", ()
+    adds = matrices.NOTHING if total is None else matrices.IN_PLACE
     if not matrices.are_worth(m, columns, inner, width, is_turned, shared):
-        return False
-    adds = matrices.NOTHING
-    if total is not None:
-        of_total = w.plan.instructions[total]
-        wide = broadcast_strides(of_total.shape, w.place(total).strides, instruction.shape)
+        name, rows = "product_by_rows", (matrices.rows_to_share(m, n, inner, threads),)
+        if not any(rows):
+            return False
+    elif total is not None and w.at(total) != w.at(id):
+        wide = broadcast_strides(w.plan.instructions[total].shape, w.place(total).strides, instruction.shape)
         steps = [*(0,) * len(missing), *wide]
-        adds = matrices.APART if is_added and steps[-1] in (0, width) else matrices.IN_PLACE
-        strides += [steps] if adds == matrices.APART else []
+        if steps[-1] in (0, width):
+            adds = matrices.APART
+            strides.append(steps)
     if any(step < 0 or step % width for steps in strides for step in steps):
         return False
-    parameters = matrices.product_parameters(
+    parameters = (*matrices.product_parameters(
         (*missing, *stack, m, n, inner), instruction.attrs[0] if instruction.attrs else 1.0, adds,
         *[[step // width for step in steps] for steps in strides],
-    )  # fmt: skip
-    name = "product_of_doubles" if width == 8 else "product_of_singles"
+    ), *rows)  # fmt: skip
     try:
         needs = needs_of(name, parameters)
     except ValueError:  # a result in another order, or lengths that are too large
@@ -102,10 +112,10 @@ def _in_tiles(
     time = nanoseconds(w.plan.instructions, id)
     z = w.at(total) if adds == matrices.APART and total is not None else packed(ARENA, 0)
     w.emit(
-        "kernel", kernel=kernel_number(name), blas=0, dtype=DTYPE_CODES[instruction.dtype],
-        parameters=w.table(parameters), tasks=needs.tasks,
-        worth=worth_of(needs.work), x=w.at(factors[0]),
-        y=w.at(factors[1]), z=z, out=w.at(id), portion=portion(needs.tasks, time),
+        "kernel", kernel=kernel_number(name), blas=called_number(REGISTRY[name], instruction.dtype) or 0,
+        dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
+        worth=worth_of(needs.work), x=w.at(factors[0]), y=w.at(factors[1]), z=z, out=w.at(id),
+        portion=portion(needs.tasks, time, is_shared=True),
     )  # fmt: skip
     return True
 
@@ -243,7 +253,7 @@ def gufunc(w: Writer, id: int, instruction: Instruction) -> None:
         lengths=w.table([count, *layout.lengths.values()]), strides=w.table(strides),
         **dict(zip("abcdefg", at, strict=True)), dimensions=len(layout.lengths),
         worth=_worth(count, of.flops(layout.lengths)) if can_share else 1,
-        portion=portion(count, nanoseconds(instructions, id)),
+        portion=portion(count, nanoseconds(instructions, id), is_shared=True),
     )  # fmt: skip
 
 

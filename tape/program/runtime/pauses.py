@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tape.config import num_threads
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import INSTRUCTIONS
 
@@ -26,7 +27,7 @@ def is_due(time: float) -> bool:
     return time > BETWEEN
 
 
-def portion(count: int, time: float) -> int:
+def portion(count: int, time: float, is_shared: bool = False) -> int:
     """Return how many parts of an instruction run between two pauses.
 
     Parameters
@@ -35,5 +36,7 @@ def portion(count: int, time: float) -> int:
         Number of parts.
     time : float
         Nanoseconds of all parts together.
+    is_shared : bool
+        Whether threads share them: each has one at least.
     """
-    return max(1, min(count, int(count * BETWEEN / (1 + time))))
+    return min(count, max(num_threads() if is_shared else 1, int(count * BETWEEN / (1 + time))))
