@@ -154,7 +154,7 @@ def show_config() -> Config:
 
 
 def num_threads() -> int:
-    """Return the number of threads for large arrays, in elementwise operations and reductions.
+    """Return the number of threads of a program, for large arrays and products.
 
     It is TAPE_NUM_THREADS from the environment; else OMP_NUM_THREADS, which job schedulers and process
     pools set; else the number of usable cores, at most 8. Small arrays use one thread.

@@ -229,8 +229,12 @@ def test_threads_share_what_blas_would_compute_alone(monkeypatch):
     for count, kind in ((300, "kernel"), (100, "gemm")):
         stack = np.ones((count, 16, 16))
         assert kinds(program_of(lambda a: a @ a, stack)) == [kind]
+    monkeypatch.setattr(matrices, "openblas_threads", lambda: 2)
     for m, n, threads, rows in ((330, 330, 2, 176), (330, 330, 1, 0), (127, 300, 2, 0), (128, 40, 2, 0)):
         assert matrices.rows_to_share(m, n, 330, threads) == rows
+    monkeypatch.setattr(matrices, "openblas_threads", lambda: 3)
+    assert matrices.rows_to_share(330, 330, 330, 2) == 0
+    assert matrices.rows_to_share(330, 330, 70, 2) == 176
     monkeypatch.setattr(matrices, "openblas_function", lambda name: 0)  # BLAS keeps its threads
     assert matrices.rows_to_share(330, 330, 330, 2) == 0
 

@@ -7,14 +7,17 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tape
+from tape.kernels import matrices
+from tape.program import sweeps
 from tape.program.native import functions
-from tape.program.native.opcodes import BUSY, CLAIMED, EMPTY, KERNELS, LEAVING, LEFT, POSTED, WAITING
+from tape.program.native.opcodes import BLAS_USERS, BUSY, CLAIMED, EMPTY, KERNELS, LEAVING, LEFT, WAITING
 from tape.program.native.threads import SEATS
 
 WORK = np.linspace(-1, 1, 300_000)
@@ -35,7 +38,7 @@ def many(x):
 
 
 def states():
-    return {int(seat[0]) for seat in SEATS}
+    return {int(seat[0]) for seat in SEATS[:-1]}
 
 
 def wait_for_the_end():
@@ -183,6 +186,83 @@ def test_a_matrix_without_result_is_found_whoever_has_it():
     np.testing.assert_array_equal(compiled(stack), stack)
 
 
+def call_at_the_same_time(f, expected, calls=40, threads=4):
+    """Call from several threads; return how many results had other bits."""
+    differing = []
+
+    def work():
+        differing.extend(not np.array_equal(f(), expected) for _ in range(calls))
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sum(differing)
+
+
+def test_products_have_the_same_bits_however_many_programs_run(monkeypatch):
+    """By BLAS, whose number of threads is one of the process."""
+    monkeypatch.setenv("TAPE_NUM_THREADS", "2")
+    monkeypatch.setattr(matrices, "are_worth", lambda *given: False)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(256, 700)), rng.normal(size=(700, 1000))
+    compiled = tape.compile(lambda a, b: a @ b)
+    compiled(a, b)
+    assert call_at_the_same_time(lambda: compiled(a, b), compiled(a, b).copy()) == 0
+    assert SEATS[-1, BLAS_USERS] == 0
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_threads_round_as_their_caller_does():
+    """With denormal numbers, which one of two callers has the processor flush to zero."""
+    torch = pytest.importorskip("torch")
+    if not torch.set_flush_denormal(True):
+        pytest.skip("the processor cannot flush to zero")
+    torch.set_flush_denormal(False)
+    x = np.full(400_000, 1e-310)
+    compiled = tape.compile(lambda x: (x * 3 + x) * 0.5)
+    compiled(x)
+    expected, going_on = compiled(x).copy(), True
+    assert expected.all()
+
+    def flush():
+        torch.set_flush_denormal(True)
+        while going_on:
+            compiled(x)
+
+    other = threading.Thread(target=flush)
+    other.start()
+    try:
+        assert all(np.array_equal(compiled(x), expected) for _ in range(200))
+    finally:
+        going_on = False
+        other.join()
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("place", [0.05, 0.5, 0.95])
+def test_what_a_thread_raises_is_raised_for_its_caller(monkeypatch, place, threads):
+    """Sweeps by programs warn as NumPy does, whoever has divided by zero."""
+    monkeypatch.setenv("TAPE_NUM_THREADS", threads)
+    monkeypatch.setattr(sweeps, "_mode", "always")
+
+    def f(x):
+        y = np.sqrt(x)
+        return np.sum(y * x + np.sin(x) * y)
+
+    gradient, good = tape.grad(f), np.linspace(1, 2, 60_000)
+    bad = good.copy()
+    bad[int(place * len(bad))] = 0.0
+    for k in range(30):
+        for _ in range(3):
+            gradient(good)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            gradient(bad)
+        assert caught, k
+
+
 # ---- processes -----------------------------------------------------------------------------------------
 
 
@@ -204,11 +284,13 @@ def test_a_forked_process_starts_threads_of_its_own():
         import os, threading, time
         import numpy as np, tape
         from tape.program.native.threads import SEATS
+        from tape.system.blas import products_library
         from tests.test_workers import WORK, many
 
         tape.warm_up()
         compiled = tape.compile(many)
         compiled(WORK)  # by Python, to record it
+        threads = products_library().threads
         expected = [result.copy() for result in compiled(WORK)]
 
         def is_right():
@@ -218,7 +300,9 @@ def test_a_forked_process_starts_threads_of_its_own():
             compiled(WORK)
             child = os.fork()
             if not child:
-                is_fine = not SEATS[:, 0].any() and all(is_right() for _ in range(3)) and SEATS[:, 0].any()
+                was_empty = not SEATS[:-1, 0].any()
+                is_fine = was_empty and all(is_right() for _ in range(3)) and SEATS[:-1, 0].any()
+                is_fine = is_fine and products_library().threads == threads
                 os._exit(0 if is_fine else 1)
             return os.waitpid(child, 0)[1] == 0
 
@@ -276,5 +360,5 @@ def test_a_process_ends_while_another_thread_runs_a_program():
 
 
 def test_states_are_told_apart():
-    assert len({EMPTY, LEFT, CLAIMED, POSTED, BUSY, WAITING, LEAVING}) == 7
+    assert len({EMPTY, LEFT, CLAIMED, BUSY, WAITING, LEAVING}) == 6
     assert EMPTY == 0  # as a new table has it

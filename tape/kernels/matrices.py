@@ -12,7 +12,14 @@ from math import prod
 
 from tape.kernels.codes import FLOAT32, FLOAT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.system.blas import AVX512_FLAGS, cpu_flags, has_older_kernels, has_small_kernels, openblas_function
+from tape.system.blas import (
+    AVX512_FLAGS,
+    cpu_flags,
+    has_older_kernels,
+    has_small_kernels,
+    openblas_function,
+    openblas_threads,
+)
 
 ROWS_OF_A_TASK, COLUMNS_OF_A_TASK = 64, 256
 WIDEST_VECTOR = 64  # bytes, on any processor
@@ -83,8 +90,8 @@ def are_worth(m: int, n: int, k: int, size: int, is_turned: bool, shared: int = 
 def rows_to_share(m: int, n: int, k: int, threads: int) -> int:
     """Return how many rows of an ``(m, n)`` product BLAS computes at a time for each of so many threads.
 
-    It is 0 where that is not worth it. BLAS has threads of its own, but these wait for one another and for
-    work in loops, in which they contend with the threads of the machine.
+    It is 0 where that is not worth it, as for large products where BLAS has more threads. These wait for one
+    another and for work in loops, in which they contend with the threads of the machine.
 
     Parameters
     ----------
@@ -95,7 +102,8 @@ def rows_to_share(m: int, n: int, k: int, threads: int) -> int:
     """
     rows = -(-m // (threads * _ROWS_OF_BLAS)) * _ROWS_OF_BLAS
     is_worth_it = threads > 1 and m >= 2 * ROWS_OF_A_TASK and m * n * k > 2 * _SMALL
-    return rows if is_worth_it and openblas_function("set_num_threads") else 0
+    has_fewer = 0 < openblas_threads() <= threads or m * n * k < ONE_THREAD_TO
+    return rows if is_worth_it and has_fewer and openblas_function("set_num_threads") else 0
 
 
 def columns_of_a_panel(size: int) -> int:

@@ -211,6 +211,19 @@ def openblas_function(name: str) -> int:
 
 
 @functools.cache
+def openblas_threads() -> int:
+    """Return how many threads OpenBLAS had when this was first asked for; 0 for another library.
+
+    Examples
+    --------
+    >>> from tape.system.blas import openblas_threads
+    >>> openblas_threads() >= 0
+    True
+    """
+    return _ask(_products_module(), "get_num_threads", ctypes.c_int) or 0
+
+
+@functools.cache
 def _address(module: str, name: str) -> int:
     """Return the address in NumPy's OpenBLAS, else in SciPy's, whose import takes about 0.3 s."""
     if _is_numpys():

@@ -29,7 +29,6 @@ from tape.kernels.compiled.pointers import (
     int32s,
     int64_at,
     set_int64,
-    share_int64,
     uint8_at,
 )
 from tape.kernels.compiled.scalars import scalar
@@ -48,7 +47,6 @@ from tape.program.native.opcodes import (
     FIELDS,
     FUNCTIONS,
     JOB_CHUNK,
-    JOB_DONE,
     JOB_NUMBER,
     JOB_ROW,
     JOB_THREADS,
@@ -68,7 +66,15 @@ from tape.program.native.opcodes import (
     WORTH_SHARING,
     opcode,
 )
-from tape.program.native.workers import next_part, send_away, share
+from tape.program.native.workers import (
+    begin,
+    finish,
+    give_blas_its_threads,
+    keep_blas_to_one_thread,
+    next_part,
+    send_away,
+    share,
+)
 
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
@@ -93,7 +99,6 @@ _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
 _DO_NUMPY_FOLD = _NUMBER["numpy_fold"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
-_GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
 _DO_RUN = _NUMBER["run"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
@@ -240,7 +245,7 @@ def _matrices(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 @inner
 def _worth_of_systems(row):  # type: ignore[no-untyped-def]
-    """Return on how many threads it is worth to share a row of gesv, potrf or trsm."""
+    """Return the worth of sharing a row of gesv, potrf or trsm."""
     kind = _field(row, 0)
     return _field(row, 9) if kind == _GESV else _field(row, 7) if kind == _POTRF else _field(row, 12)
 
@@ -287,6 +292,7 @@ def work(frame):  # type: ignore[no-untyped-def]
     """Do a thread's part of a row, and then what others have left of theirs."""
     row, number, threads = _field(frame, JOB_ROW), _field(frame, JOB_NUMBER), _field(frame, JOB_THREADS)
     is_done = 1
+    begin(frame)
     for _ in range(threads):
         while True:
             start, stop = next_part(frame, number)
@@ -295,7 +301,7 @@ def work(frame):  # type: ignore[no-untyped-def]
             if not _part(row, frame, start, min(start + _field(frame, JOB_CHUNK), stop)):
                 is_done = 0
         number = number + 1 if number + 1 < threads else 0
-    share_int64(frame + 8 * JOB_DONE, is_done)  # the frame may be gone from here on
+    finish(frame, is_done)
     return 0
 
 
@@ -333,32 +339,17 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _one_thread_of_blas(table):  # type: ignore[no-untyped-def]
-    """Keep BLAS to the calling thread; return how many threads it had."""
-    if not int64_at(table + _SET_THREADS):
-        return 0
-    threads = call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF
-    if threads > 1:
-        call1(int64_at(table + _SET_THREADS), (1,))
-    return threads
-
-
-@inner
-def _threads_of_blas(table, threads):  # type: ignore[no-untyped-def]
-    """Let BLAS have as many threads as before."""
-    if threads > 1:
-        call1(int64_at(table + _SET_THREADS), (threads,))
-
-
-@inner
 def _gemm(row, frame):  # type: ignore[no-untyped-def]
     """Compute a stack of products."""
     table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
-    threads = _one_thread_of_blas(table) if ONE_THREAD_FROM < size < ONE_THREAD_TO else 0
+    if ONE_THREAD_FROM < size < ONE_THREAD_TO:
+        keep_blas_to_one_thread(table)
+        _products(row, frame)
+        give_blas_its_threads(table)
+        return
     if size >= ONE_THREAD_TO:
         send_away(frame)
     _products(row, frame)
-    _threads_of_blas(table, threads)
 
 
 @inner
@@ -366,9 +357,11 @@ def _kernel(row, frame):  # type: ignore[no-untyped-def]
     """Run a portion of a kernel, whose tasks are shared among threads of the machine and not of BLAS."""
     table, function = _field(frame, FUNCTIONS), _field(row, 2)
     is_of_blas = function and not int64_at(_field(frame, DATA) + 8 * function)
-    threads = _one_thread_of_blas(table) if is_of_blas else 0
+    if is_of_blas:
+        keep_blas_to_one_thread(table)
     is_done = _shared(row, frame)
-    _threads_of_blas(table, threads)
+    if is_of_blas:
+        give_blas_its_threads(table)
     return is_done
 
 
@@ -406,9 +399,9 @@ def _solve(row, frame):  # type: ignore[no-untyped-def]
     if _worth_of_systems(row) == 1:
         return _systems(row, frame, 0, _field(row, 2))
     table = _field(frame, FUNCTIONS)
-    threads = _one_thread_of_blas(table)
+    keep_blas_to_one_thread(table)
     is_done = _shared(row, frame)
-    _threads_of_blas(table, threads)
+    give_blas_its_threads(table)
     return is_done
 
 

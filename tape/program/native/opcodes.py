@@ -23,30 +23,38 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 # functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
 # How many threads there are, where the frames of the others are, their size, where threads may start (see
-# `tape.program.native.threads`), and for a row of how much worth.
+# `tape.program.native.threads`), and the worth from which on a row starts them.
 THREADS, OTHERS, FRAME_BYTES, PLACES, STARTING = range(14, 19)
 # What a thread is to do: the row, the frame of the caller, the thread's number, how many there are, how much
-# it takes at a time; from where to where its own part is; its seat; whether it could, -1 until it is done.
+# it takes at a time; from where to where its own part is; its seat; the floating-point exceptions that it has
+# raised; whether it could, -1 until it is done.
 (
-    JOB_ROW, JOB_CALLER, JOB_NUMBER, JOB_THREADS, JOB_CHUNK, JOB_NEXT, JOB_STOP, JOB_SEAT, JOB_DONE,
-) = range(19, 28)  # fmt: skip
+    JOB_ROW, JOB_CALLER, JOB_NUMBER, JOB_THREADS, JOB_CHUNK, JOB_NEXT, JOB_STOP, JOB_SEAT, JOB_FLAGS,
+    JOB_DONE,
+) = range(19, 29)  # fmt: skip
 # Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
 # Of a loop, that is one more than twice the steps that are done, and one more inside of the next one.
-DONE = 28
+DONE = 29
 # Where the addresses of the frames of the bodies of loops are.
-BODIES = 29
+BODIES = 30
 # What a thread writes the lengths for a loop of a generalised ufunc to: matrices, and core dimensions.
-LENGTHS, MOST_DIMENSIONS = 30, 5
-SLOTS = LENGTHS + 1 + MOST_DIMENSIONS
+LENGTHS, MOST_DIMENSIONS = 31, 5
+# The floating-point environment of the caller, a fenv_t, which threads that work for it take over.
+ENVIRONMENT = LENGTHS + 1 + MOST_DIMENSIONS
+SLOTS = ENVIRONMENT + 8
 BY_FLAG, BY_COUNT, BY_COUNT_BACK = 1, 2, 3  # how a loop ends: see its row
 BETWEEN_STEPS = -1  # in AT of such a frame: the machine has paused before the next step
 PLACE_BYTES = 64  # of what a thread is started with
 
-# The seat of a thread: what it is doing, its frame, the table of functions, its handle, whether it is to be
-# started. Two cache lines, as processors read these by twos.
-SEAT_STATE, SEAT_FRAME, SEAT_TABLE, SEAT_THREAD, SEAT_IS_NEW = range(5)
+# The seat of a thread: its state, the table of functions, its handle, whether it is to be started, where it
+# may run. Two cache lines, as processors read these by twos. Work that is posted is a state of its own: the
+# address of the thread's frame, so that nobody takes back what another caller has posted.
+SEAT_STATE, SEAT_TABLE, SEAT_THREAD, SEAT_IS_NEW, SEAT_PLACES = range(5)
 MOST_THREADS, SEAT_BYTES = 64, 128
-EMPTY, LEFT, CLAIMED, POSTED, BUSY, WAITING, LEAVING = range(7)
+EMPTY, LEFT, CLAIMED, BUSY, WAITING, LEAVING = range(6)
+# In the table of seats, behind the last one: how many rows keep BLAS to one thread now, how many it had
+# before, and a lock for both.
+BLAS_USERS, BLAS_THREADS, BLAS_LOCK = range(3)
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
@@ -60,7 +68,8 @@ HEADER, LEAF, RESULT = 6, 7, 4
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "memmove", "run", "work", "serve", "seats", "pthread_create", "pthread_join",
-    "sched_getcpu", "sched_yield",
+    "pthread_self", "sched_getcpu", "sched_setaffinity", "sched_yield", "fegetenv", "fesetenv",
+    "feraiseexcept",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
     "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
@@ -86,7 +95,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "gemm": (
         "function", "stack", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta", "a", "b", "c",
     ),
-    # worth: as many times WORTH_SHARING as it is work; one that is not to be shared has 1
+    # worth: its work in units of WORTH_SHARING; 1 if it is not to be shared
     "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x", "worth"),
     "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),
     "scatter_add": ("dtype", "length", "row", "count", "before", "total", "index", "x"),

@@ -6,27 +6,20 @@ same, and balances the load only at its next tick, four milliseconds later, when
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
-import time
 from functools import cache
 
 import numpy as np
 
 from tape.program.native.opcodes import (
-    BUSY,
-    CLAIMED,
-    EMPTY,
-    LEAVING,
-    LEFT,
+    BLAS_THREADS,
+    BLAS_USERS,
     MOST_THREADS,
     PLACE_BYTES,
-    POSTED,
     SEAT_BYTES,
-    SEAT_THREAD,
-    WAITING,
 )
+from tape.system.blas import openblas_function
 
 _MASK_BYTES = 128  # of cpu_set_t: 1024 processors
 
@@ -34,51 +27,40 @@ _MASK_BYTES = 128  # of cpu_set_t: 1024 processors
 def _aligned_seats() -> np.ndarray:
     """Return a table of empty seats that begins at a cache line."""
     width = SEAT_BYTES // 8
-    numbers = np.zeros((MOST_THREADS + 1) * width, np.int64)
+    numbers = np.zeros((MOST_THREADS + 2) * width, np.int64)
     start = -numbers.ctypes.data % SEAT_BYTES // 8
-    return numbers[start : start + MOST_THREADS * width].reshape(MOST_THREADS, width)
+    return numbers[start : start + (MOST_THREADS + 1) * width].reshape(MOST_THREADS + 1, width)
 
 
 SEATS = _aligned_seats()
-"""The seats of the threads of this process: see `tape.program.native.workers`."""
+"""The seats of the threads of this process, and the use of BLAS: see `tape.program.native.workers`."""
 
 
-def _empty() -> None:
-    """Forget the threads of the process that this one was forked from."""
+def _forget() -> None:
+    """Forget the threads of the process that this one was forked from, and what they did with BLAS."""
+    users, threads = SEATS[-1, [BLAS_USERS, BLAS_THREADS]].tolist()
     SEATS[:] = 0
-
-
-def _end() -> None:
-    """Start no more threads, and wait for those that wait for work: their code is unloaded at the end."""
-    deadline = time.monotonic() + 0.1
-    join = ctypes.CDLL(None).pthread_join
-    for seat in SEATS:
-        # States are changed here without comparing; who still runs programs now has lost nothing by that.
-        while seat[0] in (WAITING, LEAVING, CLAIMED, POSTED, BUSY) and time.monotonic() < deadline:
-            time.sleep(1e-4)
-        if seat[0] == LEFT:
-            join(ctypes.c_void_p(int(seat[SEAT_THREAD])), None)
-            seat[0] = EMPTY
+    if users and threads > 1:
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(openblas_function("set_num_threads"))(threads)
 
 
 @cache
 def seats() -> int:
-    """Return the address of the seats, from when on threads are ended before the process is."""
+    """Return the address of the seats; a process that is forked from then on begins with empty ones."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_empty)
-    atexit.register(_end)
+        os.register_at_fork(after_in_child=_forget)
     return SEATS.ctypes.data
 
 
-@cache
 def places() -> np.ndarray | None:
     """Return the attributes that threads start with: a pthread_attr_t for each processor of the caller.
 
     Returns
     -------
     numpy.ndarray or None
-        int64, shape (1 + processors, `PLACE_BYTES` / 8): how many processors there are, then the attributes,
-        by number of the caller's processor. None where the C library cannot place threads.
+        int64, shape (1 + processors, `PLACE_BYTES` / 8): how many processors there are, the bytes and the
+        address of the mask of all that may be used now; then the attributes, by number of the caller's
+        processor. None where the C library cannot place threads.
 
     Examples
     --------
@@ -87,21 +69,34 @@ def places() -> np.ndarray | None:
     >>> table is None or int(table[0, 0]) == len(table) - 1
     True
     """
+    return _places(frozenset(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else None
+
+
+_masks: list[np.ndarray] = []  # which threads may read at any time
+
+
+@cache
+def _places(usable: frozenset[int]) -> np.ndarray | None:
     library = ctypes.CDLL(None)
     if not all(hasattr(library, name) for name in ("pthread_attr_setaffinity_np", "sched_getcpu")):
         return None
-    usable = os.sched_getaffinity(0)
     count = max(usable) + 1
     if count > 8 * _MASK_BYTES or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     table = np.zeros((1 + count, PLACE_BYTES // 8), np.int64)
-    table[0, 0] = count
+    _masks.append(_mask(usable))
+    table[0, :3] = count, _MASK_BYTES, _masks[-1].ctypes.data
     for cpu in range(count):
-        mask = np.zeros(8 * _MASK_BYTES, np.uint8)
-        mask[list(usable - {cpu})] = 1
-        bits = np.packbits(mask, bitorder="little")
+        bits = _mask(usable - {cpu})
         attributes = ctypes.c_void_p(table[1 + cpu].ctypes.data)
         library.pthread_attr_init(attributes)
         size, address = ctypes.c_size_t(_MASK_BYTES), ctypes.c_void_p(bits.ctypes.data)
         library.pthread_attr_setaffinity_np(attributes, size, address)  # which keeps a copy
     return table
+
+
+def _mask(processors: frozenset[int]) -> np.ndarray:
+    """Return a cpu_set_t."""
+    mask = np.zeros(8 * _MASK_BYTES, np.uint8)
+    mask[list(processors)] = 1
+    return np.packbits(mask, bitorder="little")

@@ -1,15 +1,18 @@
 """Worker threads of the machine: how they are given work, how they wait for more, and when they end.
 
-A thread is started for the first row that is worth it, and waits for the next one for some tenths of a
-millisecond, longer than starting another takes; then it ends. All programs of a process share them. Each has
-a seat in a table of the process, `tape.program.native.threads.SEATS`, which says what it is doing:
+The first row that is worth it starts a thread. It then waits for the next one for some tenths of a
+millisecond, which is longer than starting another takes, and ends. All programs of a process share them. Each
+has a seat in a table of the process, `tape.program.native.threads.SEATS`, which says what it is doing:
 
-    EMPTY, LEFT -> CLAIMED -> POSTED -> BUSY -> WAITING -> CLAIMED ... -> LEFT
+    EMPTY, LEFT -> CLAIMED -> posted -> BUSY -> WAITING -> CLAIMED ... -> LEFT
+                              posted -> WAITING    taken back
+                                        WAITING -> LEFT, or LEAVING -> LEFT
 
-Who changes a state compares it with what it was, in one step. The caller claims seats that are empty or
-whose thread is waiting, posts its row there, and does its own part. Then it takes back what no thread has
-begun with, and waits for the others. The parts of a row are divided further: who has done his own takes from
-those of others, so that nobody waits for a thread that the system has not let run.
+A state that several threads may change is compared with what it was, in one atomic step. The caller claims
+seats that are empty or whose thread is waiting, posts its row there (the state is then the address of the
+frame), and does its own part. Then it takes back what no thread has begun with, and waits for the others. The
+parts of a row are divided further: a thread that has done its own takes from those of others, so that nobody
+waits for a thread that the system has not let run.
 
 `tape.program.native.machine` does the work: these functions know nothing of rows.
 """
@@ -31,14 +34,19 @@ from tape.kernels.compiled.pointers import (
     shared_int64_at,
 )
 from tape.program.native.opcodes import (
+    BLAS_LOCK,
+    BLAS_THREADS,
+    BLAS_USERS,
     BUSY,
     CLAIMED,
     EMPTY,
+    ENVIRONMENT,
     FRAME_BYTES,
     FUNCTIONS,
     JOB_CALLER,
     JOB_CHUNK,
     JOB_DONE,
+    JOB_FLAGS,
     JOB_NEXT,
     JOB_NUMBER,
     JOB_ROW,
@@ -48,14 +56,14 @@ from tape.program.native.opcodes import (
     KERNELS,
     LEAVING,
     LEFT,
+    MOST_THREADS,
     OTHERS,
     PLACE_BYTES,
     PLACES,
-    POSTED,
     REGISTERS,
     SEAT_BYTES,
-    SEAT_FRAME,
     SEAT_IS_NEW,
+    SEAT_PLACES,
     SEAT_TABLE,
     SEAT_THREAD,
     SLOTS,
@@ -67,8 +75,13 @@ _NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
 _DO_WORK, _DO_SERVE, _DO_MOVE = _NUMBER["work"], _NUMBER["serve"], _NUMBER["memmove"]
 _CREATE, _JOIN, _YIELD = _NUMBER["pthread_create"], _NUMBER["pthread_join"], _NUMBER["sched_yield"]
 _CPU, _SEATS = _NUMBER["sched_getcpu"], _NUMBER["seats"]
+_SELF, _MOVE_TO = _NUMBER["pthread_self"], _NUMBER["sched_setaffinity"]
+_GET_ENVIRONMENT, _SET_ENVIRONMENT = _NUMBER["fegetenv"], _NUMBER["fesetenv"]
+_TEST_FLAGS, _RAISE_FLAGS = _NUMBER["fetestexcept"], _NUMBER["feraiseexcept"]
+_GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
+_ALL_FLAGS = 0x3F  # or fewer, whatever the processor
 _SPINS = 2000  # looks at a seat before others may have the processor: some tens of microseconds
-_YIELDS = 400  # looks after that: some tenths of a millisecond
+_YIELDS = 400  # looks after that: some tenths of a millisecond, if no other process wants the processor
 _CHUNKS = 4  # of a thread's part
 
 
@@ -94,31 +107,53 @@ def _frame_of(frame, number):  # type: ignore[no-untyped-def]
 @inner
 def serve(seat):  # type: ignore[no-untyped-def]
     """Do what is posted at a seat, until nothing has been for a while: the life of a thread."""
-    table = _of(seat, SEAT_TABLE)
-    while _has_begun(seat, table):
-        call1(int64_at(table + _DO_WORK), (_of(seat, SEAT_FRAME),))
+    table, places = _of(seat, SEAT_TABLE), _of(seat, SEAT_PLACES)
+    _put(seat, SEAT_THREAD, call1(int64_at(table + _SELF), (0,)))  # some libraries do so later
+    if places:  # it started elsewhere than its caller, and may run anywhere from now on
+        call3(int64_at(table + _MOVE_TO), (0, int64_at(places + 8), int64_at(places + 16)))
+    while True:
+        frame = _begun(seat, table)
+        if not frame:
+            return 0
+        call1(int64_at(table + _DO_WORK), (frame,))
         share_int64(seat, WAITING)
-    return 0
 
 
 @inner
-def _has_begun(seat, table):  # type: ignore[no-untyped-def]
-    """Wait for work; return False where it is time to end."""
+def begin(frame):  # type: ignore[no-untyped-def]
+    """Take over the floating-point environment of the caller, but for its exceptions."""
+    table, caller = _of(frame, FUNCTIONS), _of(frame, JOB_CALLER)
+    if frame != caller and int64_at(table + _SET_ENVIRONMENT):
+        call1(int64_at(table + _SET_ENVIRONMENT), (caller + 8 * ENVIRONMENT,))
+
+
+@inner
+def finish(frame, is_done):  # type: ignore[no-untyped-def]
+    """Say what has been raised, and that all is done; the frame may be gone from then on."""
+    table = _of(frame, FUNCTIONS)
+    if int64_at(table + _SET_ENVIRONMENT):
+        _put(frame, JOB_FLAGS, call1(int64_at(table + _TEST_FLAGS), (_ALL_FLAGS,)) & _ALL_FLAGS)
+    share_int64(frame + 8 * JOB_DONE, is_done)
+
+
+@inner
+def _begun(seat, table):  # type: ignore[no-untyped-def]
+    """Wait for work, and return its frame; 0 where it is time to end."""
     looks = 0
     while True:
         state = shared_int64_at(seat)
-        if state == POSTED and replace_int64(seat, POSTED, BUSY):
-            return True
+        if state > LEAVING and replace_int64(seat, state, BUSY):
+            return state
         if state == LEAVING:
             share_int64(seat, LEFT)
-            return False
+            return 0
         looks += 1
         if looks < _SPINS:
             pause()
         else:
             call1(int64_at(table + _YIELD), (0,))
         if looks > _SPINS + _YIELDS and replace_int64(seat, WAITING, LEFT):
-            return False
+            return 0
 
 
 @inner
@@ -140,6 +175,8 @@ def share(row, frame, first, stop, block, most, is_worth_starting):  # type: ign
     """
     table = _of(frame, FUNCTIONS)
     threads = _claimed(frame, table, most, is_worth_starting)
+    if int64_at(table + _GET_ENVIRONMENT):
+        call1(int64_at(table + _GET_ENVIRONMENT), (frame + 8 * ENVIRONMENT,))
     part = ((stop - first + block - 1) // block + threads - 1) // threads * block
     chunk = max(block, part // (_CHUNKS * block) * block)
     for number in range(threads):
@@ -151,13 +188,19 @@ def share(row, frame, first, stop, block, most, is_worth_starting):  # type: ign
         _put(own, JOB_CHUNK, chunk)
         _put(own, JOB_NEXT, min(first + number * part, stop))
         _put(own, JOB_STOP, min(first + (number + 1) * part, stop))
+        _put(own, JOB_FLAGS, 0)
         _put(own, JOB_DONE, -1)
     for number in range(1, threads):
         _post(_frame_of(frame, number), frame, table)
     call1(int64_at(table + _DO_WORK), (frame,))
-    is_done = _of(frame, JOB_DONE) != 0
+    is_done, raised = _of(frame, JOB_DONE) != 0, 0
     for number in range(1, threads):
-        is_done = _settled(_frame_of(frame, number), table) and is_done
+        own = _frame_of(frame, number)
+        is_done = _settled(own, table) and is_done
+        raised |= _of(own, JOB_FLAGS)
+    raised &= ~_of(frame, JOB_FLAGS)
+    if raised:
+        call1(int64_at(table + _RAISE_FLAGS), (raised,))
     return is_done
 
 
@@ -192,13 +235,13 @@ def _claimed(frame, table, most, is_worth_starting):  # type: ignore[no-untyped-
 def _post(own, frame, table):  # type: ignore[no-untyped-def]
     """Post the work of a frame at its seat; start the thread, if it is not there."""
     seat = _of(own, JOB_SEAT)
-    _put(seat, SEAT_FRAME, own)
-    _put(seat, SEAT_TABLE, table)
-    is_new = _of(seat, SEAT_IS_NEW)
-    share_int64(seat, POSTED)
+    is_new, places = _of(seat, SEAT_IS_NEW), _of(frame, PLACES)
+    if is_new:
+        _put(seat, SEAT_TABLE, table)
+        _put(seat, SEAT_PLACES, places)
+    share_int64(seat, own)
     if not is_new:
         return
-    places = _of(frame, PLACES)
     if places:
         cpu = call1(int64_at(table + _CPU), (0,)) & 0xFFFFFFFF
         places = places + PLACE_BYTES * (1 + cpu) if cpu < int64_at(places) else 0
@@ -206,14 +249,14 @@ def _post(own, frame, table):  # type: ignore[no-untyped-def]
     # A C int comes back in the lower half.
     if call4(int64_at(table + _CREATE), (thread, places, do_serve, seat)) & 0xFFFFFFFF:
         _put(own, JOB_DONE, 1)  # others do it
-        share_int64(seat, EMPTY)
+        share_int64(seat, EMPTY)  # as no thread is there to begin with it
 
 
 @inner
 def _settled(own, table):  # type: ignore[no-untyped-def]
     """Take back the work of a frame, or wait until it is done; return whether what was done could be."""
     done, looks = own + 8 * JOB_DONE, 0
-    if shared_int64_at(done) < 0 and replace_int64(_of(own, JOB_SEAT), POSTED, WAITING):
+    if shared_int64_at(done) < 0 and replace_int64(_of(own, JOB_SEAT), own, WAITING):
         return True
     while shared_int64_at(done) < 0:
         looks += 1
@@ -230,3 +273,40 @@ def send_away(frame):  # type: ignore[no-untyped-def]
     seats = int64_at(_of(frame, FUNCTIONS) + _SEATS)
     for k in range(_of(frame, THREADS) - 1):
         replace_int64(seats + k * SEAT_BYTES, WAITING, LEAVING)
+
+
+# ---- the threads of BLAS -------------------------------------------------------------------------------
+
+
+@inner
+def keep_blas_to_one_thread(table):  # type: ignore[no-untyped-def]
+    """Keep BLAS to the calling thread, until as many calls of `give_blas_its_threads`, on any threads."""
+    if not int64_at(table + _SET_THREADS):
+        return
+    use = int64_at(table + _SEATS) + MOST_THREADS * SEAT_BYTES
+    _lock(use, table)
+    if _of(use, BLAS_USERS) == 0:
+        _put(use, BLAS_THREADS, call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF)
+        if _of(use, BLAS_THREADS) > 1:
+            call1(int64_at(table + _SET_THREADS), (1,))
+    _put(use, BLAS_USERS, _of(use, BLAS_USERS) + 1)
+    share_int64(use + 8 * BLAS_LOCK, 0)
+
+
+@inner
+def give_blas_its_threads(table):  # type: ignore[no-untyped-def]
+    """Let BLAS have as many threads as before."""
+    if not int64_at(table + _SET_THREADS):
+        return
+    use = int64_at(table + _SEATS) + MOST_THREADS * SEAT_BYTES
+    _lock(use, table)
+    _put(use, BLAS_USERS, _of(use, BLAS_USERS) - 1)
+    if _of(use, BLAS_USERS) == 0 and _of(use, BLAS_THREADS) > 1:
+        call1(int64_at(table + _SET_THREADS), (_of(use, BLAS_THREADS),))
+    share_int64(use + 8 * BLAS_LOCK, 0)
+
+
+@inner
+def _lock(use, table):  # type: ignore[no-untyped-def]
+    while not replace_int64(use + 8 * BLAS_LOCK, 0, 1):
+        call1(int64_at(table + _YIELD), (0,))

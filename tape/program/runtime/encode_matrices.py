@@ -83,7 +83,8 @@ def _by_kernel(
     is_divided = n * width >= matrices.WIDEST_VECTOR and not any(strides[0][:2])
     columns = n * prod(stack) if is_divided else n  # of one factor, of which the stack has panels
     shared = prod(stack) if threads > 1 and not is_divided else 1
-    name, rows = "product_of_doubles" if width == 8 else "product_of_singles", ()
+    name = "product_of_doubles" if width == 8 else "product_of_singles"
+    rows: tuple[int, ...] = ()
     adds = matrices.NOTHING if total is None else matrices.IN_PLACE
     if not matrices.are_worth(m, columns, inner, width, is_turned, shared):
         name, rows = "product_by_rows", (matrices.rows_to_share(m, n, inner, threads),)

@@ -45,7 +45,7 @@ _EACH = 20
 """Nanoseconds of overhead of an instruction."""
 
 _MOSTLY, _MUCH, _CYCLES = 0.1, 4 * WORTH_A_THREAD, 3
-"""A part of a run, so much worth, and cycles in a nanosecond: see `Runner.starting`."""
+"""See `Runner.starting`: a share of the time of a run, a worth, and cycles in a nanosecond."""
 
 
 class Flip:
@@ -134,9 +134,10 @@ class Runner(Routine):
 
     @property
     def starting(self) -> int:
-        """Of how much worth rows are for which threads are started.
+        """The worth from which on a row starts threads.
 
-        It is less where most rows are shared: threads that are there once wait for the next one.
+        It is less where rows that can be shared are much of the program: threads that have been started wait
+        for the next one.
         """
         is_mostly_shared = self.shareable > _CYCLES * _MOSTLY * _nanoseconds(self.plan.instructions)
         return 2 if is_mostly_shared and self.shareable > _MUCH * WORTH_SHARING else 2 * WORTH_A_THREAD

@@ -47,7 +47,7 @@ class Frame:
     ----------
     routine : Routine
     starting : int
-        Of how much worth rows are for which threads are started.
+        The worth from which on a row starts threads.
 
     Attributes
     ----------
