@@ -244,7 +244,7 @@ def test_any_number_of_threads_gives_the_same(monkeypatch, name):
     for threads in (1, 2, 3, 7):
         monkeypatch.setattr(routine, "num_threads", lambda threads=threads: threads)
         compiled, program = compiled_for(f, a)
-        assert max(_fields(program, kind, "threads")) > 1
+        assert max(_fields(program, kind, "worth")) > 1
         results.append(leaves(compiled(a)))
     for found in results[1:]:
         for one, other in zip(found, results[0], strict=True):

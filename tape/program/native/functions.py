@@ -21,7 +21,7 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import KERNELS
 from tape.program.native.routines import routine
-from tape.program.native.threads import seats
+from tape.program.native.threads import immortal, seats
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 from tape.system.locks import lock_across_forks
@@ -29,9 +29,9 @@ from tape.system.locks import lock_across_forks
 _CAPACITY = 2048
 _LAPACK = ("gesv", "potrf", "getrf")
 
-FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
+FUNCTION_TABLE = immortal(np.zeros(_CAPACITY, np.int64))
 """Addresses, by number."""
-DATA_TABLE = np.zeros(_CAPACITY, np.int64)
+DATA_TABLE = immortal(np.zeros(_CAPACITY, np.int64))
 """The last argument of each, by number."""
 
 

@@ -24,6 +24,20 @@ from tape.system.blas import openblas_function
 _MASK_BYTES = 128  # of cpu_set_t: 1024 processors
 
 
+def immortal(array: np.ndarray) -> np.ndarray:
+    """Return the array, which is not freed at the end of the process either: threads may still read it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.native.threads import immortal
+    >>> immortal(np.zeros(2))
+    array([0., 0.])
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
+    return array
+
+
 def _aligned_seats() -> np.ndarray:
     """Return a table of empty seats that begins at a cache line."""
     width = SEAT_BYTES // 8
@@ -32,7 +46,7 @@ def _aligned_seats() -> np.ndarray:
     return numbers[start : start + (MOST_THREADS + 1) * width].reshape(MOST_THREADS + 1, width)
 
 
-SEATS = _aligned_seats()
+SEATS = immortal(_aligned_seats())
 """The seats of the threads of this process, and the use of BLAS: see `tape.program.native.workers`."""
 
 
@@ -72,9 +86,6 @@ def places() -> np.ndarray | None:
     return _places(frozenset(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else None
 
 
-_masks: list[np.ndarray] = []  # which threads may read at any time
-
-
 @cache
 def _places(usable: frozenset[int]) -> np.ndarray | None:
     library = ctypes.CDLL(None)
@@ -83,9 +94,8 @@ def _places(usable: frozenset[int]) -> np.ndarray | None:
     count = max(usable) + 1
     if count > 8 * _MASK_BYTES or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
-    table = np.zeros((1 + count, PLACE_BYTES // 8), np.int64)
-    _masks.append(_mask(usable))
-    table[0, :3] = count, _MASK_BYTES, _masks[-1].ctypes.data
+    table = immortal(np.zeros((1 + count, PLACE_BYTES // 8), np.int64))
+    table[0, :3] = count, _MASK_BYTES, immortal(_mask(usable)).ctypes.data
     for cpu in range(count):
         bits = _mask(usable - {cpu})
         attributes = ctypes.c_void_p(table[1 + cpu].ctypes.data)

@@ -39,4 +39,5 @@ def portion(count: int, time: float, is_shared: bool = False) -> int:
     is_shared : bool
         Whether threads share them: each has one at least.
     """
-    return min(count, max(num_threads() if is_shared else 1, int(count * BETWEEN / (1 + time))))
+    least = num_threads() if is_shared else 1
+    return max(1, min(count, max(least, int(count * BETWEEN / (1 + time)))))
