@@ -279,9 +279,9 @@ def test_rows_are_of_matrices_that_blas_takes():
     for rows, changes in (
         (0, {}), (16, {"adds": APART}), (16, {"a": (0, 300, 10, 2)}), (16, {"b": (0, 0, 3, 1)}),
         (16, {"a": (0, 150, 1, 29)}), (16, {"lengths": (1, 2, 30, 1, 5)}),
-        (16, {"out": (0, 120, 1, 30)}), (16, {"lengths": (1, 2, 30, 4, 1)}),
+        (16, {"out": (0, 120, 1, 30)}),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"gaps|short|transposed|apart"):
+        with pytest.raises(ValueError, match=r"gaps|no rows|transposed|apart"):
             needs(rows, **changes)
 
 

@@ -200,12 +200,10 @@ def _needs(parameters: tuple[int, ...], size: int) -> Needs:
 def _needs_by_rows(parameters: tuple[int, ...]) -> Needs:
     *common, rows = parameters
     needs = _needs(tuple(common), 8)
-    (outer, inner_length, m, n, k, adds), (a, b, out, _) = (
-        common[:6],
-        [common[i : i + 4] for i in range(9, 25, 4)],
-    )
-    if rows < 1 or adds == APART or min(m, n, k) < 2:
-        raise ValueError("a length is too short, or a total is apart")
+    outer, inner_length, m, n, k, adds = common[:6]
+    a, b, out, _ = [common[i : i + 4] for i in range(9, 25, 4)]
+    if rows < 1 or adds == APART:
+        raise ValueError("there are no rows, or a total is apart")
     for lengths, (down, right) in (((m, k), a[2:]), ((k, n), b[2:])):
         if not ((right == 1 and down >= lengths[1]) or (down == 1 and right >= lengths[0])):
             raise ValueError("a factor has gaps both ways")
