@@ -49,7 +49,7 @@ PLACE_BYTES = 64  # of what a thread is started with
 # The seat of a thread: its state, the table of functions, its handle, whether it is to be started, where it
 # may run. Two cache lines, as processors read these by twos. Work that is posted is a state of its own: the
 # address of the thread's frame, so that nobody takes back what another caller has posted.
-SEAT_STATE, SEAT_TABLE, SEAT_THREAD, SEAT_IS_NEW, SEAT_PLACES = range(5)
+SEAT_TABLE, SEAT_THREAD, SEAT_IS_NEW, SEAT_PLACES = range(1, 5)
 MOST_THREADS, SEAT_BYTES = 64, 128
 EMPTY, LEFT, CLAIMED, BUSY, WAITING, LEAVING = range(6)
 # In the table of seats, behind the last one: how many rows keep BLAS to one thread now, how many it had

@@ -29,10 +29,10 @@ from tape.kernels.compiled.pointers import (
     int64_at,
     pause,
     replace_int64,
-    set_int64,
     share_int64,
     shared_int64_at,
 )
+from tape.program.native.frames import OFFSETS, field, put
 from tape.program.native.opcodes import (
     BLAS_LOCK,
     BLAS_THREADS,
@@ -53,7 +53,6 @@ from tape.program.native.opcodes import (
     JOB_SEAT,
     JOB_STOP,
     JOB_THREADS,
-    KERNELS,
     LEAVING,
     LEFT,
     MOST_THREADS,
@@ -71,14 +70,13 @@ from tape.program.native.opcodes import (
     WAITING,
 )
 
-_NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
-_DO_WORK, _DO_SERVE, _DO_MOVE = _NUMBER["work"], _NUMBER["serve"], _NUMBER["memmove"]
-_CREATE, _JOIN, _YIELD = _NUMBER["pthread_create"], _NUMBER["pthread_join"], _NUMBER["sched_yield"]
-_CPU, _SEATS = _NUMBER["sched_getcpu"], _NUMBER["seats"]
-_SELF, _MOVE_TO = _NUMBER["pthread_self"], _NUMBER["sched_setaffinity"]
-_GET_ENVIRONMENT, _SET_ENVIRONMENT = _NUMBER["fegetenv"], _NUMBER["fesetenv"]
-_TEST_FLAGS, _RAISE_FLAGS = _NUMBER["fetestexcept"], _NUMBER["feraiseexcept"]
-_GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
+_DO_WORK, _DO_SERVE, _DO_MOVE = OFFSETS["work"], OFFSETS["serve"], OFFSETS["memmove"]
+_CREATE, _JOIN, _YIELD = OFFSETS["pthread_create"], OFFSETS["pthread_join"], OFFSETS["sched_yield"]
+_CPU, _SEATS = OFFSETS["sched_getcpu"], OFFSETS["seats"]
+_SELF, _MOVE_TO = OFFSETS["pthread_self"], OFFSETS["sched_setaffinity"]
+_GET_ENVIRONMENT, _SET_ENVIRONMENT = OFFSETS["fegetenv"], OFFSETS["fesetenv"]
+_TEST_FLAGS, _RAISE_FLAGS = OFFSETS["fetestexcept"], OFFSETS["feraiseexcept"]
+_GET_THREADS, _SET_THREADS = OFFSETS["openblas_get_num_threads"], OFFSETS["openblas_set_num_threads"]
 _ALL_FLAGS = 0x3F  # or fewer, whatever the processor
 _SPINS = 2000  # looks at a seat before others may have the processor: some tens of microseconds
 _YIELDS = 400  # looks after that: some tenths of a millisecond, if no other process wants the processor
@@ -86,19 +84,9 @@ _CHUNKS = 4  # of a thread's part
 
 
 @inner
-def _of(frame, field):  # type: ignore[no-untyped-def]
-    return int64_at(frame + 8 * field)
-
-
-@inner
-def _put(frame, field, value):  # type: ignore[no-untyped-def]
-    set_int64(frame + 8 * field, value)
-
-
-@inner
 def _frame_of(frame, number):  # type: ignore[no-untyped-def]
     """Return the frame of a thread: the caller is number 0."""
-    return frame if number == 0 else _of(frame, OTHERS) + (number - 1) * _of(frame, FRAME_BYTES)
+    return frame if number == 0 else field(frame, OTHERS) + (number - 1) * field(frame, FRAME_BYTES)
 
 
 # ---- the worker's side ---------------------------------------------------------------------------------
@@ -107,8 +95,8 @@ def _frame_of(frame, number):  # type: ignore[no-untyped-def]
 @inner
 def serve(seat):  # type: ignore[no-untyped-def]
     """Do what is posted at a seat, until nothing has been for a while: the life of a thread."""
-    table, places = _of(seat, SEAT_TABLE), _of(seat, SEAT_PLACES)
-    _put(seat, SEAT_THREAD, call1(int64_at(table + _SELF), (0,)))  # some libraries do so later
+    table, places = field(seat, SEAT_TABLE), field(seat, SEAT_PLACES)
+    put(seat, SEAT_THREAD, call1(int64_at(table + _SELF), (0,)))  # some libraries do so later
     if places:  # it started elsewhere than its caller, and may run anywhere from now on
         call3(int64_at(table + _MOVE_TO), (0, int64_at(places + 8), int64_at(places + 16)))
     while True:
@@ -122,7 +110,7 @@ def serve(seat):  # type: ignore[no-untyped-def]
 @inner
 def begin(frame):  # type: ignore[no-untyped-def]
     """Take over the floating-point environment of the caller, but for its exceptions."""
-    table, caller = _of(frame, FUNCTIONS), _of(frame, JOB_CALLER)
+    table, caller = field(frame, FUNCTIONS), field(frame, JOB_CALLER)
     if frame != caller and int64_at(table + _SET_ENVIRONMENT):
         call1(int64_at(table + _SET_ENVIRONMENT), (caller + 8 * ENVIRONMENT,))
 
@@ -130,9 +118,9 @@ def begin(frame):  # type: ignore[no-untyped-def]
 @inner
 def finish(frame, is_done):  # type: ignore[no-untyped-def]
     """Say what has been raised, and that all is done; the frame may be gone from then on."""
-    table = _of(frame, FUNCTIONS)
+    table = field(frame, FUNCTIONS)
     if int64_at(table + _SET_ENVIRONMENT):
-        _put(frame, JOB_FLAGS, call1(int64_at(table + _TEST_FLAGS), (_ALL_FLAGS,)) & _ALL_FLAGS)
+        put(frame, JOB_FLAGS, call1(int64_at(table + _TEST_FLAGS), (_ALL_FLAGS,)) & _ALL_FLAGS)
     share_int64(frame + 8 * JOB_DONE, is_done)
 
 
@@ -159,8 +147,8 @@ def _begun(seat, table):  # type: ignore[no-untyped-def]
 @inner
 def next_part(frame, number):  # type: ignore[no-untyped-def]
     """Return where the next part of a thread's row starts, and the end of what it is a part of."""
-    own = _frame_of(_of(frame, JOB_CALLER), number)
-    return fetch_and_add(own + 8 * JOB_NEXT, _of(frame, JOB_CHUNK)), _of(own, JOB_STOP)
+    own = _frame_of(field(frame, JOB_CALLER), number)
+    return fetch_and_add(own + 8 * JOB_NEXT, field(frame, JOB_CHUNK)), field(own, JOB_STOP)
 
 
 # ---- the caller's side ---------------------------------------------------------------------------------
@@ -173,7 +161,7 @@ def share(row, frame, first, stop, block, most, is_worth_starting):  # type: ign
     Parts begin at multiples of a block. Threads that wait already are taken, and others started if it is
     worth that, ``most`` with the caller.
     """
-    table = _of(frame, FUNCTIONS)
+    table = field(frame, FUNCTIONS)
     threads = _claimed(frame, table, most, is_worth_starting)
     if int64_at(table + _GET_ENVIRONMENT):
         call1(int64_at(table + _GET_ENVIRONMENT), (frame + 8 * ENVIRONMENT,))
@@ -181,24 +169,24 @@ def share(row, frame, first, stop, block, most, is_worth_starting):  # type: ign
     chunk = max(block, part // (_CHUNKS * block) * block)
     for number in range(threads):
         own = _frame_of(frame, number)
-        _put(own, JOB_ROW, row)
-        _put(own, JOB_CALLER, frame)
-        _put(own, JOB_NUMBER, number)
-        _put(own, JOB_THREADS, threads)
-        _put(own, JOB_CHUNK, chunk)
-        _put(own, JOB_NEXT, min(first + number * part, stop))
-        _put(own, JOB_STOP, min(first + (number + 1) * part, stop))
-        _put(own, JOB_FLAGS, 0)
-        _put(own, JOB_DONE, -1)
+        put(own, JOB_ROW, row)
+        put(own, JOB_CALLER, frame)
+        put(own, JOB_NUMBER, number)
+        put(own, JOB_THREADS, threads)
+        put(own, JOB_CHUNK, chunk)
+        put(own, JOB_NEXT, min(first + number * part, stop))
+        put(own, JOB_STOP, min(first + (number + 1) * part, stop))
+        put(own, JOB_FLAGS, 0)
+        put(own, JOB_DONE, -1)
     for number in range(1, threads):
         _post(_frame_of(frame, number), frame, table)
     call1(int64_at(table + _DO_WORK), (frame,))
-    is_done, raised = _of(frame, JOB_DONE) != 0, 0
+    is_done, raised = field(frame, JOB_DONE) != 0, 0
     for number in range(1, threads):
         own = _frame_of(frame, number)
         is_done = _settled(own, table) and is_done
-        raised |= _of(own, JOB_FLAGS)
-    raised &= ~_of(frame, JOB_FLAGS)
+        raised |= field(own, JOB_FLAGS)
+    raised &= ~field(frame, JOB_FLAGS)
     if raised:
         call1(int64_at(table + _RAISE_FLAGS), (raised,))
     return is_done
@@ -207,24 +195,24 @@ def share(row, frame, first, stop, block, most, is_worth_starting):  # type: ign
 @inner
 def _claimed(frame, table, most, is_worth_starting):  # type: ignore[no-untyped-def]
     """Claim seats, and copy the frame for each; return for how many threads there are frames."""
-    seats, size, threads = int64_at(table + _SEATS), _of(frame, FRAME_BYTES), 1
-    for k in range(_of(frame, THREADS) - 1):
+    seats, size, threads = int64_at(table + _SEATS), field(frame, FRAME_BYTES), 1
+    for k in range(field(frame, THREADS) - 1):
         seat = seats + k * SEAT_BYTES
         is_new = False
         if not replace_int64(seat, WAITING, CLAIMED):
             if not is_worth_starting:
                 continue
             if replace_int64(seat, LEFT, CLAIMED):
-                call2(int64_at(table + _JOIN), (_of(seat, SEAT_THREAD), 0))
+                call2(int64_at(table + _JOIN), (field(seat, SEAT_THREAD), 0))
             elif not replace_int64(seat, EMPTY, CLAIMED):
                 continue
             is_new = True
         own = _frame_of(frame, threads)
-        registers = _of(own, SLOTS + REGISTERS)
+        registers = field(own, SLOTS + REGISTERS)
         call3(int64_at(table + _DO_MOVE), (own, frame, size))
-        _put(own, SLOTS + REGISTERS, registers)
-        _put(own, JOB_SEAT, seat)
-        _put(seat, SEAT_IS_NEW, is_new)
+        put(own, SLOTS + REGISTERS, registers)
+        put(own, JOB_SEAT, seat)
+        put(seat, SEAT_IS_NEW, is_new)
         threads += 1
         if threads >= most:
             break
@@ -234,11 +222,11 @@ def _claimed(frame, table, most, is_worth_starting):  # type: ignore[no-untyped-
 @inner
 def _post(own, frame, table):  # type: ignore[no-untyped-def]
     """Post the work of a frame at its seat; start the thread, if it is not there."""
-    seat = _of(own, JOB_SEAT)
-    is_new, places = _of(seat, SEAT_IS_NEW), _of(frame, PLACES)
+    seat = field(own, JOB_SEAT)
+    is_new, places = field(seat, SEAT_IS_NEW), field(frame, PLACES)
     if is_new:
-        _put(seat, SEAT_TABLE, table)
-        _put(seat, SEAT_PLACES, places)
+        put(seat, SEAT_TABLE, table)
+        put(seat, SEAT_PLACES, places)
     share_int64(seat, own)
     if not is_new:
         return
@@ -248,7 +236,7 @@ def _post(own, frame, table):  # type: ignore[no-untyped-def]
     do_serve, thread = int64_at(table + _DO_SERVE), seat + 8 * SEAT_THREAD
     # A C int comes back in the lower half.
     if call4(int64_at(table + _CREATE), (thread, places, do_serve, seat)) & 0xFFFFFFFF:
-        _put(own, JOB_DONE, 1)  # others do it
+        put(own, JOB_DONE, 1)  # others do it
         share_int64(seat, EMPTY)  # as no thread is there to begin with it
 
 
@@ -256,7 +244,7 @@ def _post(own, frame, table):  # type: ignore[no-untyped-def]
 def _settled(own, table):  # type: ignore[no-untyped-def]
     """Take back the work of a frame, or wait until it is done; return whether what was done could be."""
     done, looks = own + 8 * JOB_DONE, 0
-    if shared_int64_at(done) < 0 and replace_int64(_of(own, JOB_SEAT), own, WAITING):
+    if shared_int64_at(done) < 0 and replace_int64(field(own, JOB_SEAT), own, WAITING):
         return True
     while shared_int64_at(done) < 0:
         looks += 1
@@ -270,8 +258,8 @@ def _settled(own, table):  # type: ignore[no-untyped-def]
 @inner
 def send_away(frame):  # type: ignore[no-untyped-def]
     """End the threads that wait, as BLAS is about to use its own."""
-    seats = int64_at(_of(frame, FUNCTIONS) + _SEATS)
-    for k in range(_of(frame, THREADS) - 1):
+    seats = int64_at(field(frame, FUNCTIONS) + _SEATS)
+    for k in range(field(frame, THREADS) - 1):
         replace_int64(seats + k * SEAT_BYTES, WAITING, LEAVING)
 
 
@@ -281,32 +269,28 @@ def send_away(frame):  # type: ignore[no-untyped-def]
 @inner
 def keep_blas_to_one_thread(table):  # type: ignore[no-untyped-def]
     """Keep BLAS to the calling thread, until as many calls of `give_blas_its_threads`, on any threads."""
-    if not int64_at(table + _SET_THREADS):
-        return
-    use = int64_at(table + _SEATS) + MOST_THREADS * SEAT_BYTES
-    _lock(use, table)
-    if _of(use, BLAS_USERS) == 0:
-        _put(use, BLAS_THREADS, call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF)
-        if _of(use, BLAS_THREADS) > 1:
-            call1(int64_at(table + _SET_THREADS), (1,))
-    _put(use, BLAS_USERS, _of(use, BLAS_USERS) + 1)
-    share_int64(use + 8 * BLAS_LOCK, 0)
+    _count_users(table, 1)
 
 
 @inner
 def give_blas_its_threads(table):  # type: ignore[no-untyped-def]
     """Let BLAS have as many threads as before."""
-    if not int64_at(table + _SET_THREADS):
-        return
-    use = int64_at(table + _SEATS) + MOST_THREADS * SEAT_BYTES
-    _lock(use, table)
-    _put(use, BLAS_USERS, _of(use, BLAS_USERS) - 1)
-    if _of(use, BLAS_USERS) == 0 and _of(use, BLAS_THREADS) > 1:
-        call1(int64_at(table + _SET_THREADS), (_of(use, BLAS_THREADS),))
-    share_int64(use + 8 * BLAS_LOCK, 0)
+    _count_users(table, -1)
 
 
 @inner
-def _lock(use, table):  # type: ignore[no-untyped-def]
+def _count_users(table, change):  # type: ignore[no-untyped-def]
+    """Count who keeps BLAS to one thread: the first one changes its number of threads, the last one back."""
+    if not int64_at(table + _SET_THREADS):
+        return
+    use = int64_at(table + _SEATS) + MOST_THREADS * SEAT_BYTES
     while not replace_int64(use + 8 * BLAS_LOCK, 0, 1):
         call1(int64_at(table + _YIELD), (0,))
+    users = field(use, BLAS_USERS)
+    if users == 0:
+        put(use, BLAS_THREADS, call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF)
+    threads = field(use, BLAS_THREADS)
+    if threads > 1 and (users == 0 or users + change == 0):
+        call1(int64_at(table + _SET_THREADS), (1 if users == 0 else threads,))
+    put(use, BLAS_USERS, users + change)
+    share_int64(use + 8 * BLAS_LOCK, 0)

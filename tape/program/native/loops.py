@@ -1,0 +1,139 @@
+"""Loop rows: the steps of a body, which has a frame of its own."""
+
+from __future__ import annotations
+
+from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.pointers import call2, call3, int64_at, set_int64, uint8_at
+from tape.program.native.frames import ADDRESSES, OFFSETS, ROW, address, field
+from tape.program.native.opcodes import (
+    AT,
+    BETWEEN_STEPS,
+    BODIES,
+    BY_COUNT,
+    BY_FLAG,
+    DONE,
+    FUNCTIONS,
+    ROWS,
+    opcode,
+)
+
+_STATE, _KEPT_STATE = map(opcode, ("state", "kept_state"))
+_DO_MOVE, _DO_RUN = OFFSETS["memmove"], OFFSETS["run"]
+
+
+@inner
+def _bind_step(row, frame, body, step, first, stop):  # type: ignore[no-untyped-def]
+    """Write the addresses of what the body of a loop reads and writes in a step into its frame."""
+    bindings, states = field(row, 3), field(row, 4)
+    other = row + ROW
+    for _ in range(bindings if step == first else field(row, 8)):
+        slot = body + ADDRESSES + 8 * field(other, 1)
+        set_int64(slot, address(frame, field(other, 4)) + step * field(other, 2))
+        other += ROW
+    other = row + ROW * (1 + bindings)
+    do_move = int64_at(field(frame, FUNCTIONS) + _DO_MOVE)
+    for _ in range(states):
+        kind = field(other, 0)
+        if kind == _KEPT_STATE:
+            if step == first:
+                target = address(frame, field(other, 4))
+                call3(do_move, (target, address(frame, field(other, 3)), field(other, 2)))
+                set_int64(body + ADDRESSES + 8 * field(other, 1), target)
+            other += ROW
+            continue
+        if kind == _STATE:
+            # What the last step writes is the result; from there back, it and the spare one take turns.
+            source, target = address(frame, field(other, 5)), address(frame, field(other, 6))
+            if (stop - step) % 2:
+                source, target = target, source
+            if step == first:
+                source = address(frame, field(other, 4))
+        else:
+            here = address(frame, field(other, 6)) + step * field(other, 7)
+            if field(other, 8):
+                source, target = here, here + field(other, 7)
+                if step == stop - 1:
+                    target = address(frame, field(other, 5))
+                if step == first:
+                    call3(do_move, (source, address(frame, field(other, 4)), field(other, 3)))
+            else:
+                source, target = here - field(other, 7), here
+                if step == first:
+                    source = address(frame, field(other, 4))
+        set_int64(body + ADDRESSES + 8 * field(other, 1), source)
+        set_int64(body + ADDRESSES + 8 * field(other, 2), target)
+        other += ROW
+
+
+@inner
+def _finish_state(other, frame, first, step, stop):  # type: ignore[no-untyped-def]
+    """Put the last state where the result is, if it is not there."""
+    kind, do_move = field(other, 0), int64_at(field(frame, FUNCTIONS) + _DO_MOVE)
+    if kind == _KEPT_STATE:
+        if step == first:
+            out = address(frame, field(other, 4))
+            call3(do_move, (out, address(frame, field(other, 3)), field(other, 2)))
+        return
+    source = address(frame, field(other, 4))
+    is_elsewhere = True
+    if step != first:
+        if kind == _STATE:
+            source = address(frame, field(other, 6))
+            is_elsewhere = (stop - step) % 2 != 0
+        else:
+            is_before = field(other, 8)
+            source = address(frame, field(other, 6)) + (step - 1 + is_before) * field(other, 7)
+            is_elsewhere = not is_before or step != stop
+    if is_elsewhere:
+        call3(do_move, (address(frame, field(other, 5)), source, field(other, 3)))
+
+
+@inner
+def _goes_on(row, body):  # type: ignore[no-untyped-def]
+    """Return whether the first state of a loop says that there is a next step."""
+    slot = field(row + ROW * (1 + field(row, 3)), 1)
+    return uint8_at(int64_at(body + ADDRESSES + 8 * slot)) != 0
+
+
+@inner
+def loop(row, frame):  # type: ignore[no-untyped-def]
+    """Run a portion of the steps of a loop; return whether none is left.
+
+    If some are, the body's frame says where its run ended: in a row that Python must handle, or between
+    steps.
+    """
+    table = field(frame, FUNCTIONS)
+    body = int64_at(field(frame, BODIES) + 8 * field(row, 1))
+    last, bindings, states, ends = field(row, 2), field(row, 3), field(row, 4), field(row, 6)
+    first = 0
+    if ends > BY_FLAG:
+        count = min(max(int64_at(address(frame, field(row, 7))), 0), last)
+        first, last = (0, count) if ends == BY_COUNT else (last - count, last)
+    begun = field(frame, DONE)
+    step, at, is_inside = first, 0, 0
+    if begun:
+        step, at, is_inside = (begun - 1) // 2, field(body, AT), (begun - 1) % 2
+    stop = min(step + field(row, 5), last)
+    do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
+    while step < stop:
+        if not is_inside:  # else that was done before the machine stopped
+            _bind_step(row, frame, body, step, first, last)
+            if ends == BY_FLAG and not _goes_on(row, body):
+                break
+        at = call2(do_run, (body, at))
+        if at != field(body, ROWS):
+            set_int64(body + 8 * AT, at)
+            set_int64(frame + 8 * DONE, 2 * step + 2)
+            return False
+        at, is_inside = 0, 0
+        step += 1
+    if step == stop and step < last:
+        set_int64(body + 8 * AT, BETWEEN_STEPS)
+        set_int64(frame + 8 * DONE, 2 * step + 1)
+        return False
+    set_int64(frame + 8 * DONE, 0)
+    other = row + ROW * (1 + bindings)
+    for _ in range(states):
+        _finish_state(other, frame, first, step, last)
+        other += ROW
+    return True
