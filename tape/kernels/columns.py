@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tape.kernels.kernel import GEOMETRY, Kernel, Needs, geometry, windows_of
+from tape.kernels.kernel import BLAS_ARGUMENTS, GEOMETRY, Kernel, Needs, geometry, windows_of
 
 ROWS_OF_A_TASK = 128  # of a matrix of columns that make a task, where there are enough
 ROWS_WORTH_TURNING = 32  # of a task: the product is that of transposes then, for which windows are turned
-
-ARGUMENTS = 16  # int64 numbers at the start of the workspace, which BLAS reads what it is told from
 
 
 def convolution_parameters(
@@ -81,19 +79,19 @@ def _needs(parameters: tuple[int, ...]) -> tuple[int, int, int, int, int, int, i
 
 def _conv_needs(parameters: tuple[int, ...]) -> Needs:
     x, w, y, images, _, columns, products = _needs(parameters)
-    return Needs((x, w), y, 2 * ARGUMENTS + columns, images, products)
+    return Needs((x, w), y, 2 * BLAS_ARGUMENTS + columns, images, products)
 
 
 def _conv_input_needs(parameters: tuple[int, ...]) -> Needs:
     x, w, y, images, _, columns, products = _needs(parameters)
-    return Needs((y, w), x, 2 * ARGUMENTS + columns, images, products)
+    return Needs((y, w), x, 2 * BLAS_ARGUMENTS + columns, images, products)
 
 
 def _conv_weight_needs(parameters: tuple[int, ...]) -> Needs:
     x, w, y, images, tasks, columns, products = _needs(parameters)
     groups = parameters[1]
     turned, total = y // (images * groups), w // groups
-    return Needs((x, y), w, 2 * ARGUMENTS + columns + turned + total, tasks, products)
+    return Needs((x, y), w, 2 * BLAS_ARGUMENTS + columns + turned + total, tasks, products)
 
 
 _NAMES = {"images": 1, "groups": 1, "channels": 1, "kernels": 1, **GEOMETRY}

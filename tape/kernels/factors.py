@@ -5,11 +5,9 @@ Its code is in `tape.kernels.compiled.factors`.
 
 from __future__ import annotations
 
-from tape.kernels.kernel import Kernel, Needs
+from tape.kernels.kernel import BLAS_ARGUMENTS, Kernel, Needs
 
 BLOCK = 32
-
-ARGUMENTS = 16  # numbers at the start of the workspace, which BLAS reads what it is told from
 
 
 def _needs(parameters: tuple[int, ...]) -> Needs:
@@ -17,7 +15,7 @@ def _needs(parameters: tuple[int, ...]) -> Needs:
     if min(count, n) < 1:
         raise ValueError("a length is not positive")
     size = count * n * n
-    return Needs((size, size), size, 2 * ARGUMENTS + BLOCK * (BLOCK + n), count, size * n)
+    return Needs((size, size), size, 2 * BLAS_ARGUMENTS + BLOCK * (BLOCK + n), count, size * n)
 
 
 KERNELS = {"cholesky_pullback": Kernel({"matrices": 1, "rows": 1}, _needs, "gemm")}

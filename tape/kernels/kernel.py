@@ -84,6 +84,10 @@ class Kernel:
     failure: str = ""
 
 
+BLAS_ARGUMENTS = 16
+"""Numbers of 8 bytes at the start of a workspace that BLAS reads its arguments from."""
+
+
 # ---- windows --------------------------------------------------------------------------------------------
 
 AXES = 3

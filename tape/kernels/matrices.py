@@ -11,7 +11,7 @@ from functools import partial
 from math import prod
 
 from tape.kernels.codes import FLOAT32, FLOAT64
-from tape.kernels.kernel import Kernel, Needs
+from tape.kernels.kernel import BLAS_ARGUMENTS, Kernel, Needs
 from tape.system.blas import (
     AVX512_FLAGS,
     cpu_flags,
@@ -30,9 +30,6 @@ ROWS_WORTH_PACKING, FAR_APART = 8, 512
 ONE_THREAD_FROM, ONE_THREAD_TO = 1 << 18, 1 << 23
 """Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
 waiting for them takes longer than the work, on a busy machine a hundred times as long."""
-
-ARGUMENTS = 9
-"""Numbers that BLAS reads by address."""
 
 NOTHING, IN_PLACE, APART = range(3)
 """What is added to a product: nothing, what the result holds, or the third operand."""
@@ -210,7 +207,7 @@ def _needs_by_rows(parameters: tuple[int, ...]) -> Needs:
     if out[3] != 1 or out[2] < n:
         raise ValueError("the result is transposed")
     tasks = outer * inner_length * -(-m // rows)
-    return Needs(needs.operands, needs.out, 2 * ARGUMENTS, tasks, needs.work)
+    return Needs(needs.operands, needs.out, 2 * BLAS_ARGUMENTS, tasks, needs.work)
 
 
 DOUBLES = {"product_of_doubles": Kernel(_PARAMETERS, partial(_needs, size=8), dtypes=(FLOAT64,))}

@@ -8,24 +8,20 @@ others. `tape.kernels.convolution` has the same for plain arrays.
 from __future__ import annotations
 
 from tape.kernels.codes import FLOAT64
-from tape.kernels.columns import ARGUMENTS, ROWS_WORTH_TURNING, parts_of
+from tape.kernels.columns import ROWS_WORTH_TURNING, parts_of
 from tape.kernels.compiled import vectors
 from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled.blas import BOTH_PLAIN, PLAIN, TURNED, gemm, set_scales
 from tape.kernels.compiled.pointers import (
-    call13,
     float32s,
     float64s,
     int8s,
     int32s,
     int64_at,
     int64s,
-    set_int64,
 )
 from tape.kernels.compiled.windows import seeing
-from tape.kernels.kernel import AXES
-
-_PLAIN, _TURNED = ord("N"), ord("T")
-
+from tape.kernels.kernel import AXES, BLAS_ARGUMENTS
 
 # ---- columns --------------------------------------------------------------------------------------------
 
@@ -181,36 +177,6 @@ def _add(p, columns, channels, x):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _prepare(dtype, workspace):  # type: ignore[no-untyped-def]
-    """Write 1 and 0 in the dtype to where `_multiply` finds them."""
-    set_int64(workspace, 0)
-    set_int64(workspace + 8, 0)
-    if dtype == FLOAT64:
-        float64s(workspace)[0] = 1
-    else:
-        float32s(workspace)[0] = 1
-
-
-@inner
-def _multiply(function, workspace, letters, m, n, k, a, lda, b, ldb, c, ldc, adds):  # type: ignore[no-untyped-def]
-    """``c = a @ b``, or add that to c, as Fortran sees matrices: columns first."""
-    set_int64(workspace + 16, m)
-    set_int64(workspace + 24, n)
-    set_int64(workspace + 32, k)
-    set_int64(workspace + 40, lda)
-    set_int64(workspace + 48, ldb)
-    set_int64(workspace + 56, ldc)
-    set_int64(workspace + 64, letters)
-    call13(
-        function,
-        (
-            workspace + 64, workspace + 65, workspace + 16, workspace + 24, workspace + 32, workspace,
-            a, workspace + 40, b, workspace + 48, workspace + (0 if adds else 8), c, workspace + 56,
-        ),
-    )  # fmt: skip
-
-
-@inner
 def _sizes(dtype, parameters):  # type: ignore[no-untyped-def]
     """Bytes of an element, groups; elements of a group's channels and windows; kernels, rows and windows."""
     p = parameters + 32
@@ -225,19 +191,19 @@ def _sizes(dtype, parameters):  # type: ignore[no-untyped-def]
 def conv(function, dtype, parameters, start, stop, x, w, _, workspace, out):  # type: ignore[no-untyped-def]
     """Images ``start`` to ``stop`` of the result; of ``x`` and ``w``, whose kernels are rows of a matrix."""
     itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
-    p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    p, columns = parameters + 32, workspace + 8 * BLAS_ARGUMENTS
     is_unit = _is_unit(p)
-    _prepare(dtype, workspace)
+    set_scales(itemsize, workspace, 1, 0)
     for k in range(start * groups, stop * groups):
         source, group = x + k * image * itemsize, k % groups
         if is_unit:
             columns = source
         else:
             _fill(p, itemsize, source, 0, rows, columns)
-        _multiply(
-            function, workspace, _PLAIN | _PLAIN << 8, windows, kernels, rows, columns, windows,
+        gemm(
+            function, workspace, BOTH_PLAIN, windows, kernels, rows, columns, windows,
             w + group * kernels * rows * itemsize, rows, out + k * kernels * windows * itemsize, windows,
-            False,
+            1,
         )  # fmt: skip
     return 1
 
@@ -246,17 +212,17 @@ def conv(function, dtype, parameters, start, stop, x, w, _, workspace, out):  # 
 def conv_input(function, dtype, parameters, start, stop, g, w, _, workspace, out):  # type: ignore[no-untyped-def]
     """Images ``start`` to ``stop`` of the adjoint of x, of the adjoint ``g`` of the result."""
     itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
-    p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    p, columns = parameters + 32, workspace + 8 * BLAS_ARGUMENTS
     is_unit = _is_unit(p)
-    _prepare(dtype, workspace)
+    set_scales(itemsize, workspace, 1, 0)
     for k in range(start * groups, stop * groups):
         target, group = out + k * image * itemsize, k % groups
         if is_unit:
             columns = target
-        _multiply(
-            function, workspace, _PLAIN | _TURNED << 8, windows, rows, kernels,
+        gemm(
+            function, workspace, PLAIN | TURNED << 8, windows, rows, kernels,
             g + k * kernels * windows * itemsize, windows, w + group * kernels * rows * itemsize, rows,
-            columns, windows, False,
+            columns, windows, 1,
         )  # fmt: skip
         if is_unit:
             continue
@@ -289,12 +255,12 @@ def conv_weight(function, dtype, parameters, start, stop, x, g, _, workspace, ou
     They are the transpose of a product without transposes, which BLAS has better kernels for.
     """
     itemsize, groups, image, kernels, rows, windows = _sizes(dtype, parameters)
-    p, columns = parameters + 32, workspace + 8 * ARGUMENTS
+    p, columns = parameters + 32, workspace + 8 * BLAS_ARGUMENTS
     turned = columns + itemsize * rows * windows
     total = turned + itemsize * kernels * windows
     parts = _parts(rows)
     is_unit = _is_unit(p)
-    _prepare(dtype, workspace)
+    set_scales(itemsize, workspace, 1, 0)
     for task in range(start, stop):
         group, part = task // parts, task % parts
         first, last = part * rows // parts, (part + 1) * rows // parts
@@ -309,14 +275,14 @@ def conv_weight(function, dtype, parameters, start, stop, x, g, _, workspace, ou
                 _fill(p, itemsize, source, first, last, columns)
             if is_turned:
                 _turn(itemsize, of_windows, kernels, windows, turned)
-                _multiply(
-                    function, workspace, _PLAIN | _PLAIN << 8, kernels, last - first, windows, turned,
-                    kernels, columns, windows, total, kernels, image_number > 0,
+                gemm(
+                    function, workspace, BOTH_PLAIN, kernels, last - first, windows, turned,
+                    kernels, columns, windows, total, kernels, 0 if image_number else 1,
                 )  # fmt: skip
             else:
-                _multiply(
-                    function, workspace, _TURNED | _PLAIN << 8, last - first, kernels, windows, columns,
-                    windows, of_windows, windows, target, rows, image_number > 0,
+                gemm(
+                    function, workspace, TURNED | PLAIN << 8, last - first, kernels, windows, columns,
+                    windows, of_windows, windows, target, rows, 0 if image_number else 1,
                 )  # fmt: skip
         for kernel in range(kernels if is_turned else 0):
             for row in range(last - first):

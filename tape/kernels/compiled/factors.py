@@ -9,10 +9,10 @@ from typing import Any
 
 from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
-from tape.kernels.compiled.pointers import call13, float32s, float64s, int64_at, set_int64
-from tape.kernels.factors import ARGUMENTS, BLOCK
-
-_PLAIN, _TURNED = ord("N"), ord("T")
+from tape.kernels.compiled.blas import PLAIN, TURNED, gemm, set_scales
+from tape.kernels.compiled.pointers import float32s, float64s, int64_at
+from tape.kernels.factors import BLOCK
+from tape.kernels.kernel import BLAS_ARGUMENTS
 
 
 @inner
@@ -20,20 +20,8 @@ def _subtract_product(blas, workspace, is_turned, m, n, k, a, lda, b, ldb, c, ld
     """``c -= a @ b``, or ``a.T @ b``; rows first, so Fortran sees the transposes in reverse order."""
     if m == 0 or n == 0 or k == 0:
         return
-    set_int64(workspace + 16, n)
-    set_int64(workspace + 24, m)
-    set_int64(workspace + 32, k)
-    set_int64(workspace + 40, ldb)
-    set_int64(workspace + 48, lda)
-    set_int64(workspace + 56, ldc)
-    set_int64(workspace + 64, _PLAIN | (_TURNED if is_turned else _PLAIN) << 8)
-    call13(
-        blas,
-        (
-            workspace + 64, workspace + 65, workspace + 16, workspace + 24, workspace + 32, workspace,
-            b, workspace + 40, a, workspace + 48, workspace + 8, c, workspace + 56,
-        ),
-    )  # fmt: skip
+    letters = PLAIN | (TURNED if is_turned else PLAIN) << 8
+    gemm(blas, workspace, letters, n, m, k, b, ldb, a, lda, c, ldc, 1)
 
 
 def _puller(view: Any, itemsize: int) -> Any:
@@ -88,10 +76,8 @@ def _puller(view: Any, itemsize: int) -> Any:
             row, given = view(out + i * n * itemsize), view(g + i * n * itemsize)
             for k in range(n):
                 row[k] = given[k] if k <= i else 0
-        scales = view(workspace)
-        scales[0] = -1
-        view(workspace + 8)[0] = 1
-        both = workspace + 8 * ARGUMENTS
+        set_scales(itemsize, workspace, -1, 1)
+        both = workspace + 8 * BLAS_ARGUMENTS
         turned = both + BLOCK * BLOCK * itemsize
         stop = n
         while stop > 0:

@@ -15,7 +15,8 @@ from numba import types
 
 from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
-from tape.kernels.compiled.pointers import bits_as_float64, call13, float32s, float64s, int64_at, set_int64
+from tape.kernels.compiled.blas import PLAIN, TURNED, gemm, set_scales
+from tape.kernels.compiled.pointers import bits_as_float64, float32s, float64s, int64_at
 from tape.kernels.compiled.tiles import VECTOR_BYTES, tile, turning
 from tape.kernels.matrices import (
     APART,
@@ -29,7 +30,6 @@ from tape.kernels.matrices import (
 HAS_MANY_REGISTERS = VECTOR_BYTES == 64
 """Whether there are 32 vector registers rather than 16: AVX-512 has."""
 
-_PLAIN, _TURNED = ord("N"), ord("T")
 _LINE = 64  # bytes of the cache
 _CACHED = 1 << 19
 """Bytes of the first factor that stay in the second cache from one panel to the next."""
@@ -162,37 +162,22 @@ def product_by_rows(blas, dtype, parameters, start, stop, x, y, z, workspace, ou
     at, size = parameters, 8 if dtype == FLOAT64 else 4
     inner_length, m, n, k = int64_at(at + 8), int64_at(at + 16), int64_at(at + 24), int64_at(at + 32)
     bits = int64_at(at + 48) | int64_at(at + 56) << 22 | int64_at(at + 64) << 44
-    beta = 1.0 if int64_at(at + 40) == IN_PLACE else 0.0
-    if dtype == FLOAT64:
-        float64s(workspace)[0], float64s(workspace + 8)[0] = bits_as_float64(bits), beta
-    else:
-        float32s(workspace)[0], float32s(workspace + 8)[0] = bits_as_float64(bits), beta
+    set_scales(size, workspace, bits_as_float64(bits), 1.0 if int64_at(at + 40) == IN_PLACE else 0.0)
     rows = int64_at(at + 200)
     at += 72  # strides, in elements
     a_row, a_column = int64_at(at + 16), int64_at(at + 24)
     b_row, b_column, out_row = int64_at(at + 48), int64_at(at + 56), int64_at(at + 80)
     is_a_plain, is_b_plain = a_column == 1 and a_row >= k, b_column == 1 and b_row >= n
-    set_int64(workspace + 16, n)
-    set_int64(workspace + 32, k)
-    set_int64(workspace + 40, b_row if is_b_plain else b_column)
-    set_int64(workspace + 48, a_row if is_a_plain else a_column)
-    set_int64(workspace + 56, out_row)
-    set_int64(workspace + 64, (_PLAIN if is_b_plain else _TURNED) | (_PLAIN if is_a_plain else _TURNED) << 8)
+    lda, ldb = a_row if is_a_plain else a_column, b_row if is_b_plain else b_column
+    letters = (PLAIN if is_b_plain else TURNED) | (PLAIN if is_a_plain else TURNED) << 8
     blocks = (m + rows - 1) // rows
     for task in range(start, stop):
         matrix, row = task // blocks, task % blocks * rows
         i, j = matrix // inner_length, matrix % inner_length
-        set_int64(workspace + 24, min(rows, m - row))
         a = x + size * (i * int64_at(at) + j * int64_at(at + 8) + row * a_row)
         b = y + size * (i * int64_at(at + 32) + j * int64_at(at + 40))
         c = out + size * (i * int64_at(at + 64) + j * int64_at(at + 72) + row * out_row)
-        call13(
-            blas,
-            (
-                workspace + 64, workspace + 65, workspace + 16, workspace + 24, workspace + 32, workspace,
-                b, workspace + 40, a, workspace + 48, workspace + 8, c, workspace + 56,
-            ),
-        )  # fmt: skip
+        gemm(blas, workspace, letters, n, min(rows, m - row), k, b, ldb, a, lda, c, out_row, 1)
     return 1
 
 
