@@ -54,7 +54,7 @@ from tape.kernels.loading import C_FUNCTIONS, MACHINE, UNREACHED, file_of, packe
 from tape.kernels.making import SECONDS, helper, received, sent
 from tape.kernels.registry import GROUPS
 from tape.kernels.ufuncs import UFUNC_GROUPS
-from tape.program.native import machine, workers
+from tape.program.native import machine, parts, workers
 from tape.system import cache
 
 _SILENT = (
@@ -63,7 +63,7 @@ _SILENT = (
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,
-    systems.cholesky, systems.triangular_solve, machine.call, machine.run, machine.work,
+    systems.cholesky, systems.triangular_solve, machine.call, machine.run, parts.work,
     workers.serve,
 )  # fmt: skip
 _OF_KERNELS = (

@@ -31,6 +31,7 @@ from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.kernels.matrices import ONE_THREAD_FROM, ONE_THREAD_TO
 from tape.program.native.binding import bind, bind_results
 from tape.program.native.frames import OFFSETS, ROW, address, field
+from tape.program.native.loops import loop
 from tape.program.native.opcodes import (
     AT,
     CODE,
@@ -215,12 +216,12 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             )
         elif kind == _NUMPY_FOLD:
             function = 8 * field(row, 1)
-            loop, data = int64_at(table + function), int64_at(field(frame, DATA) + function)
+            folding, data = int64_at(table + function), int64_at(field(frame, DATA) + function)
             x, out = address(frame, field(row, 7)), address(frame, field(row, 8))
             before, reduced, after = field(row, 2), field(row, 3), field(row, 4)
             call10(
                 int64_at(table + _DO_NUMPY_FOLD),
-                (loop, data, field(row, 6), field(row, 5), before, reduced, after, x, out, frame),
+                (folding, data, field(row, 6), field(row, 5), before, reduced, after, x, out, frame),
             )
         elif kind == _NUMPY_MATMUL:
             function, lengths = 8 * field(row, 1), code + 8 * field(row, 2)
