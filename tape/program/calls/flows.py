@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from tape.program.calls.bytecode import Names, Read, names_in
+from tape.program.calls.bytecode import Names, Passed, Read, names_in
 from tape.program.calls.expressions import Param, Returned
 
 __all__ = ["MOST_DEPTH", "Flows"]
@@ -46,9 +46,9 @@ class Flows:
 
     def define(self, code: CodeType, name: str) -> None:
         """Add a function under a name by which it may be called, and those that are defined in it."""
-        known = self._functions.setdefault(name, [])
-        if not any(names is names_in(code) for names in known):
-            known.append(names_in(code))
+        known, found = self._functions.setdefault(name, []), names_in(code)
+        if not any(names is found for names in known):
+            known.append(found)
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 self.define(constant, constant.co_name)
@@ -62,11 +62,30 @@ class Flows:
         for name in _SHOWING:
             self._functions.pop(name, None)
         every = {id(names): names for known in self._functions.values() for names in known}
+        callers: dict[int, list[tuple[Names, Passed]]] = {}
+        for names in every.values():
+            for passed in names.passed:
+                for callee in self._functions.get(passed.function, ()):
+                    callers.setdefault(id(callee), []).append((names, passed))
         reads = {number: {*names.decisive} for number, names in every.items()}
-        count = -1
-        while count != (count := sum(map(len, reads.values()))):
-            for names in every.values():
-                self._follow_calls(names, reads)
+        waiting = [(names, read) for names in every.values() for read in names.decisive]
+
+        def add(names: Names, read: Read) -> None:
+            is_deep = read.depth is not None and abs(read.depth) > MOST_DEPTH
+            if not is_deep and read not in reads[id(names)]:  # there is no end to what functions may call
+                reads[id(names)].add(read)
+                waiting.append((names, read))
+
+        while waiting:
+            names, read = waiting.pop()
+            if isinstance(read.name, Param):  # of callers, it is what they pass
+                for caller, passed in callers.get(id(names), ()):
+                    for of_place in names.reads_at(passed.place, (read,)):
+                        add(caller, of_place.of(passed.name, passed.depth))
+            elif isinstance(read.name, Returned):  # of those that return it, what they return
+                for callee in self._functions.get(read.name.function, ()):
+                    for path in callee.returns:
+                        add(callee, read.of(*path))
         self.decisive = {read for found in reads.values() for read in found if isinstance(read.name, str)}
         self.given = [
             (value, read)
@@ -74,21 +93,3 @@ class Flows:
             for read in reads.get(id(names), ())
             if read.name == param
         ]
-
-    def _follow_calls(self, names: Names, reads: dict[int, set[Read]]) -> None:
-        """Add what functions read of their arguments to callers, and what these read of results to them."""
-        for passed in names.passed:
-            for callee in self._functions.get(passed.function, ()):
-                for read in [*callee.reads_at(passed.place, reads[id(callee)])]:
-                    _add(reads[id(names)], read.of(passed.name, passed.depth))
-        for read in [*reads[id(names)]]:
-            if isinstance(read.name, Returned):
-                for callee in self._functions.get(read.name.function, ()):
-                    for path in callee.returns:
-                        _add(reads[id(callee)], read.of(*path))
-
-
-def _add(reads: set[Read], read: Read) -> None:
-    """Add a reading, unless it is deeper than is followed: there is no end to what functions may call."""
-    if read.depth is None or abs(read.depth) <= MOST_DEPTH:
-        reads.add(read)

@@ -79,9 +79,9 @@ def name_of(kind: type) -> str:
     return f"{module_of(kind)}.{kind.__qualname__}"
 
 
-def is_of_stats(value: Any) -> bool:
-    """Return whether this is `scipy.stats`, or a distribution of it, which draw from NumPy's generator."""
-    return value is sys.modules.get("scipy.stats", EMPTY) or module_of(type(value)).startswith("scipy.stats.")
+def is_of_stats(kind: type) -> bool:
+    """Return whether this is a class of distributions of `scipy.stats`, which draw from NumPy's generator."""
+    return module_of(kind).startswith("scipy.stats.")
 
 
 def is_iterator(value: Any) -> bool:
@@ -108,8 +108,10 @@ def own_attributes(value: Any) -> dict[str, Any] | None:
 def absent_from(value: Any, names: Iterable[str]) -> list[str]:
     """Return those names, sorted, that neither an object nor a class of it has, but for `__getattr__`."""
     kinds = [*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())]
-    held = [own_attributes(value) or {}, *map(vars, kinds)]
-    return sorted([name for name in names if not any(name in one for one in held)])
+    left = [*names]
+    for held in (own_attributes(value) or {}, *map(vars, kinds)):
+        left = [name for name in left if name not in held]
+    return sorted(left)
 
 
 def slots_of(kind: type) -> frozenset[str]:

@@ -23,6 +23,7 @@ from importlib.util import resolve_name
 from inspect import getattr_static
 from itertools import chain, islice
 from typing import Any
+from weakref import ProxyTypes
 
 import numpy as np
 
@@ -97,6 +98,9 @@ class Search:
         self._wanted = (0, False)  # how many attributes, and whether all, were looked up last
         self._looked_at = 0  # of how many owners
         self._users: dict[int, bool] = {}  # whether classes are the user's, by id: what is kept keeps them
+        self._classes: dict[type, _Class] = {}
+        self._slots: dict[type, frozenset[str]] = {}
+        self._stats = sys.modules.get("scipy.stats", EMPTY)
         self._of_libraries: list[Any] = []  # objects whose classes are, or derive from one that is
         self._collections: list[tuple[str, Any]] = []  # with names, which code may only put something into
         self._visit_all()
@@ -120,12 +124,7 @@ class Search:
         self._is_in_operations = True
         self._waiting += self._operations
         self._visit_all()
-        for value in self._of_libraries:
-            if self._reads_only_attributes_of(value, statics):
-                continue
-            contents = Contents(value, self._attributes)
-            if contents.now:
-                self.found.append(Binding("contents", value, contents, contents.now))
+        self._compare_whole(statics)
         self.watched += [Binding("length", value, None, len(value)) for _, value in self._collections]
         made = self.stored & self._attributes
         for owner in self._owners if self._optional or made else ():
@@ -138,11 +137,13 @@ class Search:
 
     def _note_absent(self, owner: Any) -> None:
         """Note the attributes that code may do without and neither an object nor its class have."""
+        if not self._optional:
+            return
         kind = owner if isinstance(owner, type) else type(owner)
         bases = self._users_bases(kind)
-        empty = [name for name in self._optional & slots_of(kind) if not hasattr(owner, name)]
+        empty = [name for name in self._optional & self._slots_of(kind) if not hasattr(owner, name)]
         self.found += [Binding("has", owner, name, False) for name in sorted(empty)]
-        for name in absent_from(owner, self._optional):
+        for name in absent_from(owner, self._optional) if bases else ():
             self.found += [Binding("own", base, name, False) for base in bases]
 
     def _visit_all(self) -> None:
@@ -155,7 +156,7 @@ class Search:
         self._note_draws(value)
         if value is os.environ or value is os.getenv:
             self._reads_environment = True
-        if is_iterator(value) and not self._is_in_operations:
+        if self._about(value).is_iterator and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         if kind in ("item", "context") or not isinstance(value, (list, dict, deque)):
             self._waiting.append(value)
@@ -166,111 +167,147 @@ class Search:
         """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
         if value is np:
             self._draws.add("np")
-        elif value is np.random or is_of_stats(value):
+        elif value is np.random or value is self._stats or self._about(value).is_distribution:
             self._draws.add("numpy")
         elif value is random:
             self._draws.add("python")
 
+    def _about(self, value: Any) -> _Class:
+        """Return what is known of the class of a value."""
+        kind = type(value)
+        about = self._classes.get(kind)
+        if about is None:
+            about = _Class(value, self._is_users(kind))
+            if about.is_certain:
+                self._classes[kind] = about
+        return about
+
     def _visit(self, value: Any) -> None:
-        is_array = isinstance(value, np.ndarray) and value.dtype != object
-        is_plain = type(value) in _PLAIN or type(value) is np.ndarray
-        if id(value) not in self._kept and not is_plain and self._is_users(type(value)):
+        if value is None or id(value) in self._kept:
+            return
+        about = self._about(value)
+        is_plain = about.is_plain
+        if about.is_users and not is_plain:
             self._owners.append(value)  # also where it derives from a collection, or a number
             self._of_libraries.append(value)
             self._waiting.append(type(value))
-        if id(value) in self._kept or value is None or is_array or isinstance(value, VALUES):
+        if about.is_value or (isinstance(value, np.ndarray) and value.dtype != object):
             if not is_plain:
                 self._kept[id(value)] = value
             return
-        if isinstance(value, Op) and not self._is_in_operations:
+        if about.is_operation and not self._is_in_operations:
             self._operations.append(value)
             return
         self._kept[id(value)] = value
-        if isinstance(value, GENERATORS) and not self._is_in_operations:
-            self.generators.append(value)
-        is_new = all(value is not known.value for known in self.iterators)
-        if is_iterator(value) and is_new and not self._is_in_operations:  # one without a name
-            self.iterators.append(Binding("item", (value,), 0, value))
-        if is_layer(type(value)):  # which reads its fields in code that is not searched
+        if not self._is_in_operations:
+            if about.is_generator:
+                self.generators.append(value)
+            if about.is_iterator and all(value is not known.value for known in self.iterators):
+                self.iterators.append(Binding("item", (value,), 0, value))  # one without a name
+        if about.is_layer:  # which reads its fields in code that is not searched
             for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
                 self._bind("attribute", value, name, getattr(value, name))
                 self._waiting.append(getattr(value, name))
-        if isinstance(value, types.FunctionType):
-            self._visit_function(value)
-        elif isinstance(value, types.MethodType):
-            self._waiting += [value.__self__, value.__func__]
-        elif isinstance(value, _BOUND):
-            self._waiting.append(value.__self__)
-        elif isinstance(value, functools.partial):
-            self._waiting.append(value.func)
-            if isinstance(value.func, types.FunctionType):
-                code = value.func.__code__
-                self.flows.give(code, zip(code.co_varnames, value.args, strict=False))
-                self.flows.give(code, value.keywords.items())
-            self._visit_items(value.args)
-            if value.func is getattr:
-                self._attributes.update(value.args[1:2])
-            self._visit_items(value.keywords)
-        elif isinstance(value, functools.partialmethod):
-            self._waiting += [value.func, *value.args, *value.keywords.values()]
-        elif isinstance(value, operator.attrgetter):
-            self._attributes.update(*[path.split(".") for path in value.__reduce__()[1]])
-        elif isinstance(value, (staticmethod, classmethod)):
-            self._waiting.append(value.__func__)
-        elif isinstance(value, types.CellType):
-            if is_empty(value):
-                self.found.append(Binding("empty", value, is_empty, True))
-            else:
-                self._bind("cell", value, "cell_contents", value.cell_contents)
-                self._waiting.append(value.cell_contents)
-        elif isinstance(value, ContextVar):
-            self._bind("context", value, None, value.get(None))
-            with suppress(LookupError):
-                self._waiting.append(value.get())  # or its default
-        elif isinstance(value, functools.cached_property):
-            self._waiting.append(value.func)
-        elif isinstance(value, functools.singledispatchmethod):
-            self._waiting.append(value.dispatcher)
-        elif isinstance(value, types.GenericAlias) or type(value).__module__ == "typing":
-            self._waiting.append(getattr(value, "__origin__", None))
-        elif isinstance(value, property):
-            self._waiting += [value.fget, value.fset]
-        elif isinstance(value, (UserDict, UserList)):
-            self._bind("attribute", value, "data", value.data)
-            self._visit_items(value.data)
-        elif isinstance(value, np.ndarray):
-            for index in islice(np.ndindex(value.shape), _MOST_ITEMS):
-                self._bind("item", value, index, value[index])
-        elif isinstance(value, ChainMap):
-            self._visit_items(value.maps)
-        elif is_sparse(value):  # products read its parts, whatever the code says
-            for name in _PARTS & vars(value).keys():
-                self._bind("attribute", value, name, vars(value)[name])
-                self._waiting.append(vars(value)[name])
-        elif isinstance(value, _VIEWS):
-            self._visit_items(value.mapping)
-        elif isinstance(value, _COLLECTIONS):
-            self._visit_items(value)
-            if isinstance(value, defaultdict):
-                self._waiting.append(value.default_factory)
-        elif isinstance(value, types.ModuleType):
-            if self._is_users_module(value):
-                self._owners.append(value)
-        elif isinstance(value, type):
-            if self._is_users(value):
-                self._owners.append(value)
-                if self.matches:
-                    self._attributes |= {*getattr(value, "__match_args__", ())}
-        elif not self._is_users(type(value)):
-            own = own_attributes(value)
-            if is_ours(type(value)):  # a transform holds the user's functions
-                self._waiting += [part for part in attributes_of(value) if callable(part)]
-            self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
-            self._of_libraries.append(value)
-            if type(own) is dict and is_compared(type(value)):  # as np.vectorize, which holds a function
-                self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
-            if type(own) is dict or slots_of(type(value)):  # code of the user may read some of it
-                self._owners.append(value)
+        about.visit(self, value)
+
+    def _visit_method(self, value: types.MethodType) -> None:
+        self._waiting += [value.__self__, value.__func__]
+
+    def _visit_bound(self, value: Any) -> None:
+        self._waiting.append(value.__self__)
+
+    def _visit_partial(self, value: functools.partial[Any]) -> None:
+        self._waiting.append(value.func)
+        if isinstance(value.func, types.FunctionType):
+            code = value.func.__code__
+            self.flows.give(code, zip(code.co_varnames, value.args, strict=False))
+            self.flows.give(code, value.keywords.items())
+        self._visit_items(value.args)
+        if value.func is getattr:
+            self._attributes.update(value.args[1:2])
+        self._visit_items(value.keywords)
+
+    def _visit_partial_method(self, value: functools.partialmethod[Any]) -> None:
+        self._waiting += [value.func, *value.args, *value.keywords.values()]
+
+    def _visit_getter(self, value: Any) -> None:
+        self._attributes.update(*[path.split(".") for path in value.__reduce__()[1]])
+
+    def _visit_unbound(self, value: Any) -> None:
+        self._waiting.append(value.__func__)
+
+    def _visit_cell(self, value: types.CellType) -> None:
+        if is_empty(value):
+            self.found.append(Binding("empty", value, is_empty, True))
+        else:
+            self._bind("cell", value, "cell_contents", value.cell_contents)
+            self._waiting.append(value.cell_contents)
+
+    def _visit_context(self, value: ContextVar[Any]) -> None:
+        self._bind("context", value, None, value.get(None))
+        with suppress(LookupError):
+            self._waiting.append(value.get())  # or its default
+
+    def _visit_cached(self, value: Any) -> None:
+        self._waiting.append(value.func)
+
+    def _visit_dispatching(self, value: Any) -> None:
+        self._waiting.append(value.dispatcher)
+
+    def _visit_alias(self, value: Any) -> None:
+        self._waiting.append(getattr(value, "__origin__", None))
+
+    def _visit_property(self, value: property) -> None:
+        self._waiting += [value.fget, value.fset]
+
+    def _visit_user_collection(self, value: Any) -> None:
+        self._bind("attribute", value, "data", value.data)
+        self._visit_items(value.data)
+
+    def _visit_objects(self, value: np.ndarray) -> None:
+        for index in islice(np.ndindex(value.shape), _MOST_ITEMS):
+            self._bind("item", value, index, value[index])
+
+    def _visit_chain(self, value: ChainMap[Any, Any]) -> None:
+        self._visit_items(value.maps)
+
+    def _visit_sparse(self, value: Any) -> None:
+        """Bind the parts of a sparse array, which products read, whatever the code says."""
+        for name in _PARTS & vars(value).keys():
+            self._bind("attribute", value, name, vars(value)[name])
+            self._waiting.append(vars(value)[name])
+
+    def _visit_view(self, value: Any) -> None:
+        self._visit_items(value.mapping)
+
+    def _visit_collection(self, value: Any) -> None:
+        self._visit_items(value)
+        if isinstance(value, defaultdict):
+            self._waiting.append(value.default_factory)
+
+    def _visit_module(self, value: types.ModuleType) -> None:
+        if self._is_users_module(value):
+            self._owners.append(value)
+
+    def _visit_class(self, value: type) -> None:
+        if self._is_users(value):
+            self._owners.append(value)
+            if self.matches:
+                self._attributes |= {*getattr(value, "__match_args__", ())}
+
+    def _visit_object(self, value: Any) -> None:
+        """Search an object of a library; one of the user's is looked at attribute by attribute."""
+        if self._is_users(type(value)):
+            return
+        own = own_attributes(value)
+        if is_ours(type(value)):  # a transform holds the user's functions
+            self._waiting += [part for part in attributes_of(value) if callable(part)]
+        self._waiting.append((own or {}).get("__wrapped__"))  # of functools.lru_cache, say
+        self._of_libraries.append(value)
+        if type(own) is dict and is_compared(type(value)):  # as np.vectorize, which holds a function
+            self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
+        if type(own) is dict or self._slots_of(type(value)):  # code of the user may read some of it
+            self._owners.append(value)
 
     def _visit_function(self, function: types.FunctionType) -> None:
         code = function.__code__
@@ -385,24 +422,31 @@ class Search:
                 self._waiting.append(collection)
         return bool(self._waiting)
 
-    def _reads_only_attributes_of(self, value: Any, statics: Iterable[Any]) -> bool:
-        """Return whether code reads no more of an object than attributes that are compared one by one.
+    def _compare_whole(self, statics: Iterable[Any]) -> None:
+        """Bind the contents of objects, unless code reads no more of one than attributes, which are bound.
 
-        No methods, nor properties, which may read all that it holds.
+        Methods, and properties, may read all that it holds.
         """
-        bindings = [*self.found, *self.fixed]
-        ways = [binding for binding in bindings if binding.value is value]
-        if self._is_open or not ways or any(b.kind not in _NAMED or b.key in self._whole for b in ways):
-            return False
-        given = [*statics, *[binding.value for binding in bindings]]
+        ways: dict[int, list[Binding]] = {}
+        for binding in (*self.found, *self.fixed):
+            ways.setdefault(id(binding.value), []).append(binding)
+        given = [*statics, *[of_value[0].value for of_value in ways.values()]]
         methods = [one for one in given if isinstance(one, (types.MethodType, *_BOUND))]
-        if any(value is one for one in statics) or any(method.__self__ is value for method in methods):
-            return False
-        own, kind = own_attributes(value) or {}, type(value)
-        return not any(name not in own and hasattr(kind, name) for name in self._attributes)
+        whole = {id(one) for one in (*statics, *[method.__self__ for method in methods])}
+        for value in self._of_libraries:
+            of_value = [] if self._is_open or id(value) in whole else ways.get(id(value), [])
+            is_named = all(b.kind in _NAMED and b.key not in self._whole for b in of_value)
+            own, kind = own_attributes(value) or {}, type(value)
+            if of_value and is_named and all(n in own or not hasattr(kind, n) for n in self._attributes):
+                continue
+            contents = Contents(value, self._attributes)
+            if contents.now:
+                self.found.append(Binding("contents", value, contents, contents.now))
 
     def _names_of(self, owner: Any) -> set[str]:
         """Return the attributes that code reads and an object has; of a class also those Python reads."""
+        if type(owner) is types.FunctionType and not owner.__dict__:
+            return set()
         if isinstance(owner, types.ModuleType):
             return self._attributes & vars(owner).keys()
         if isinstance(owner, type):
@@ -417,9 +461,9 @@ class Search:
                 self._known.add((id(owner), ""))
                 self.found.append(Binding("keys", own, None, (*own,)))
         if self._is_open:
-            self._attributes.update(slots_of(type(owner)))
+            self._attributes.update(self._slots_of(type(owner)))
         if not self._is_users(type(owner)):
-            return self._attributes & {*own, *slots_of(type(owner))}
+            return self._attributes & {*own, *self._slots_of(type(owner))}
         if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
             return self._attributes
         held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
@@ -454,6 +498,12 @@ class Search:
         elif type(own) is dict and not hasattr(value, "__set__"):  # of the class, and may be hidden one day
             self.found.append(Binding("presence", own, name, False))
 
+    def _slots_of(self, kind: type) -> frozenset[str]:
+        known = self._slots.get(kind)
+        if known is None:
+            known = self._slots[kind] = slots_of(kind)
+        return known
+
     def _users_bases(self, kind: type) -> list[type]:
         """Return a class and those that it inherits from, as far as they are the user's."""
         return [base for base in kind.__mro__ if self._is_users(base)]
@@ -473,6 +523,54 @@ class Search:
         return is_library_file(filename)
 
 
+class _Class:
+    """What the search knows of the class of a value.
+
+    Attributes
+    ----------
+    is_users : bool
+    is_plain : bool
+        Whether it is one of Python's own, whose instances have no attributes.
+    is_value : bool
+        Whether instances are compared by value.
+    is_operation, is_generator, is_iterator, is_layer : bool
+    is_distribution : bool
+        Whether it draws from NumPy's generator.
+    visit : callable
+        The method of `Search` for its instances.
+    is_certain : bool
+        Whether all of that holds for all instances: they may say themselves what they are.
+    """
+
+    __slots__ = (
+        "is_certain", "is_distribution", "is_generator", "is_iterator", "is_layer", "is_operation",
+        "is_plain", "is_users", "is_value", "visit",
+    )  # fmt: skip
+
+    def __init__(self, value: Any, is_users: bool) -> None:
+        kind = type(value)
+        self.is_users = is_users
+        self.is_plain = kind in _PLAIN or kind is np.ndarray
+        self.is_value = isinstance(value, VALUES)
+        self.is_operation = isinstance(value, Op)
+        self.is_generator = isinstance(value, GENERATORS)
+        self.is_iterator = is_iterator(value)
+        self.is_layer = is_layer(kind)
+        self.is_distribution = is_of_stats(kind)
+        self.visit = _visitor(value)
+        is_asked = isinstance(kind.__getattribute__, types.FunctionType) or kind in ProxyTypes
+        self.is_certain = not is_asked and not any("__class__" in vars(base) for base in kind.__mro__[:-1])
+
+
+def _visitor(value: Any) -> Callable[[Search, Any], None]:
+    """Return the method for a value."""
+    if is_sparse(value):
+        return Search._visit_sparse
+    if type(value).__module__ == "typing":
+        return Search._visit_alias
+    return next((visit for kinds, visit in _VISITORS if isinstance(value, kinds)), Search._visit_object)
+
+
 _NAMED = ("global", "cell", "attribute")
 """Kinds of bindings by which code reads an object by a name of its own."""
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
@@ -486,3 +584,25 @@ _COLLECTIONS = (
 )  # fmt: skip
 _PARTS = {"_dict", "coords", "data", "indices", "indptr", "offsets", "rows"}
 """Of sparse arrays."""
+_VISITORS: tuple[tuple[Any, Callable[[Search, Any], None]], ...] = (
+    (types.FunctionType, Search._visit_function),
+    (types.MethodType, Search._visit_method),
+    (_BOUND, Search._visit_bound),
+    (functools.partial, Search._visit_partial),
+    (functools.partialmethod, Search._visit_partial_method),
+    (operator.attrgetter, Search._visit_getter),
+    ((staticmethod, classmethod), Search._visit_unbound),
+    (types.CellType, Search._visit_cell),
+    (ContextVar, Search._visit_context),
+    (functools.cached_property, Search._visit_cached),
+    (functools.singledispatchmethod, Search._visit_dispatching),
+    (types.GenericAlias, Search._visit_alias),
+    (property, Search._visit_property),
+    ((UserDict, UserList), Search._visit_user_collection),
+    (np.ndarray, Search._visit_objects),
+    (ChainMap, Search._visit_chain),
+    (_VIEWS, Search._visit_view),
+    (_COLLECTIONS, Search._visit_collection),
+    (types.ModuleType, Search._visit_module),
+    (type, Search._visit_class),
+)
