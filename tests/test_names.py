@@ -414,3 +414,85 @@ def test_names_behind_many_others_are_found():
     names = "\n".join(f"    x = x + m.a{k}" for k in range(300))
     module = namespace(f"def f(x, m):\n{names}\n    from settings_under_test import LR\n    return x * LR")
     assert names_in(module.f.__code__).imports == [(0, "settings_under_test", ("LR",))]
+
+
+GROWING = """
+import contextvars
+made, rows, table, mode = {}, [1.0], {"low": 1.0}, contextvars.ContextVar("mode", default=1.0)
+
+class Model:
+    bias = 1.0
+
+model = Model()
+
+def caches(x):
+    model.cache = getattr(model, "cache", 1.0)
+    return x * model.cache
+
+def makes(x):
+    model.latest = 2.0
+    return x * model.latest
+
+def tries(x):
+    try:
+        return x * model.offset
+    except AttributeError:
+        Model.offset = 3.0
+        return x
+
+def imports(x):
+    import colorsys
+    return x * colorsys.ONE_THIRD
+
+def appends(x):
+    rows.append(2.0)
+    return x * rows[-1]
+
+def fills(x):
+    made["high"] = 2.0
+    return x * made["high"]
+
+def binds(x):
+    global late
+    late = 2.0
+    return x * late
+
+def counts(x):
+    model.bias = model.bias + 1.0
+    return x * model.bias
+
+def replaces(x):
+    table["low"] = table["low"] + 1.0
+    return x * table["low"]
+
+def sets(x):
+    mode.set(mode.get() + 1.0)
+    return x * mode.get()
+"""
+
+
+@pytest.mark.parametrize("name", [line[4:-4] for line in GROWING.splitlines() if line.startswith("def ")])
+def test_a_function_that_makes_names_is_searched_again(name, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    f = vars(namespace(GROWING))[name]
+    before = Bindings(f, [])
+    f(X)
+    assert not before.is_what_a_search_finds()
+    f(X)  # whatever it leaves by now, what is not searched again is complete
+    before, again = Bindings(f, []), Bindings(f, [])
+    if before.is_what_a_search_finds():
+        assert [(b.kind, b.key) for b in before.found] == [(b.kind, b.key) for b in again.found]
+
+
+@pytest.mark.parametrize("change", ["model.w = model.w.copy()", "rate = float('0.5')", "mode = 'single'"])
+def test_a_function_that_makes_no_names_is_searched_once(change):
+    module = namespace(MODEL)
+    before = Bindings(module.f, [])
+    module.f(X)
+    again = Bindings(module.f, [])
+    assert before.is_what_a_search_finds()
+    assert [(b.kind, id(b.owner), b.key) for b in before.found] == [
+        (b.kind, id(b.owner), b.key) for b in again.found
+    ]
+    exec(change, vars(module))
+    assert not before.is_what_a_search_finds()  # equal numbers that are other objects are bound anew, too

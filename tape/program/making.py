@@ -187,7 +187,8 @@ class Maker:
         leaves = recorded.values()
         if not is_in_c_order:
             return Results(recorded).restore(leaves)
-        names = Bindings(self._f, known.form.statics())
+        is_as_before = before.is_what_a_search_finds()
+        names = before if is_as_before else Bindings(self._f, known.form.statics())
         if self._is_hindered(known, state, before, names, arrays):
             return Results(recorded).restore(leaves)
         try:

@@ -65,6 +65,8 @@ class Bindings:
             self._ways.setdefault(id(binding.value), []).append(binding)
         self._flows = search.flows
         self._valued = search.valued
+        self._unmade = search.unmade
+        self._imports = search.imports
         self.tells_types = search.catches or any(
             b.kind == "presence" and b.key == "type" for b in search.found
         )
@@ -80,6 +82,13 @@ class Bindings:
             known.get((b.kind, id(b.owner), b.key), b.value) is b.value
             for b in self.found
             if b.kind in ("global", "cell", "attribute", "class") and b.key not in self._stored
+        )
+
+    def is_what_a_search_finds(self) -> bool:
+        """Return whether a search would find the same names now, bound to the same objects."""
+        return not self._imports and all(
+            binding.holds() and (binding.kind in OF_EQUALS or binding.current() is binding.value)
+            for binding in chain(self.found, self._watched, self._unmade)
         )
 
     def state(self) -> State:

@@ -21,12 +21,12 @@ __all__ = [
     "absent_from",
     "attributes_of",
     "content_of",
+    "is_distribution",
     "is_empty",
     "is_iterator",
     "is_layer",
     "is_library",
     "is_library_file",
-    "is_of_stats",
     "is_ours",
     "is_special",
     "known_of",
@@ -79,7 +79,7 @@ def name_of(kind: type) -> str:
     return f"{module_of(kind)}.{kind.__qualname__}"
 
 
-def is_of_stats(kind: type) -> bool:
+def is_distribution(kind: type) -> bool:
     """Return whether this is a class of distributions of `scipy.stats`, which draw from NumPy's generator."""
     return module_of(kind).startswith("scipy.stats.")
 

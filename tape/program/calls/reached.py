@@ -39,12 +39,12 @@ from tape.program.calls.objects import (
     absent_from,
     attributes_of,
     content_of,
+    is_distribution,
     is_empty,
     is_iterator,
     is_layer,
     is_library,
     is_library_file,
-    is_of_stats,
     is_ours,
     is_special,
     own_attributes,
@@ -92,6 +92,8 @@ class Search:
         self._whole: set[str] = set()  # names of which it reads more than an attribute
         self.written: set[str] = set()  # names of what code writes into
         self.filled: set[str] = set()  # names of collections of such
+        self.unmade: list[Binding] = []  # attributes of classes and in slots that a run may make
+        self.imports = False
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
         self._known: set[tuple[int, str]] = set()
@@ -133,18 +135,17 @@ class Search:
                 for name in absent_from(owner, self._optional | made):
                     bindings = self.found if name in self._optional else self.watched
                     bindings.append(Binding("presence", own, name, False))
-            self._note_absent(owner)
+            self._note_absent(owner, made)
 
-    def _note_absent(self, owner: Any) -> None:
-        """Note the attributes that code may do without and neither an object nor its class have."""
-        if not self._optional:
-            return
+    def _note_absent(self, owner: Any, made: set[str]) -> None:
+        """Note attributes that neither an object nor its class have: code may do without, or make them."""
         kind = owner if isinstance(owner, type) else type(owner)
         bases = self._users_bases(kind)
-        empty = [name for name in self._optional & self._slots_of(kind) if not hasattr(owner, name)]
-        self.found += [Binding("has", owner, name, False) for name in sorted(empty)]
-        for name in absent_from(owner, self._optional) if bases else ():
-            self.found += [Binding("own", base, name, False) for base in bases]
+        for names, bindings in ((self._optional, self.found), (made, self.unmade)):
+            empty = [name for name in names & self._slots_of(kind) if not hasattr(owner, name)]
+            bindings += [Binding("has", owner, name, False) for name in sorted(empty)]
+            for name in absent_from(owner, names) if bases else ():
+                bindings += [Binding("own", base, name, False) for base in bases]
 
     def _visit_all(self) -> None:
         while self._waiting or self._look_up_attributes():
@@ -334,6 +335,7 @@ class Search:
         names = names_in(code)
         self.flows.define(code, code.co_name)
         self._import(names.imports, function.__globals__)
+        self.imports = self.imports or bool(names.imports)
         self.matches = self.matches or names.matches
         self._optional |= names.optional
         self.catches = self.catches or names.catches
@@ -556,7 +558,7 @@ class _Class:
         self.is_generator = isinstance(value, GENERATORS)
         self.is_iterator = is_iterator(value)
         self.is_layer = is_layer(kind)
-        self.is_distribution = is_of_stats(kind)
+        self.is_distribution = is_distribution(kind)
         self.visit = _visitor(value)
         is_asked = isinstance(kind.__getattribute__, types.FunctionType) or kind in ProxyTypes
         self.is_certain = not is_asked and not any("__class__" in vars(base) for base in kind.__mro__[:-1])
