@@ -26,7 +26,10 @@ def sources() -> str | None:
     digest = hashlib.sha256()
     paths = [path for path in sorted(_KERNELS.glob("*.py")) if path.stem not in _ABOUT_FILES]
     paths += sorted((_KERNELS / "compiled").glob("*.py"))
-    paths += [_MACHINE / f"{name}.py" for name in ("binding", "machine", "opcodes", "workers")]
+    paths += [
+        _MACHINE / f"{name}.py"
+        for name in ("binding", "frames", "loops", "machine", "opcodes", "parts", "workers")
+    ]
     try:
         for path in paths:
             digest.update(path.read_bytes())
