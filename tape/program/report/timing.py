@@ -76,8 +76,8 @@ class Runs:
 
     def start(self) -> None:
         """Bind the arguments, for a run from the first row on."""
-        donated = self.program.donated
-        self.own = tuple([np.array(x) if k in donated else x for k, x in enumerate(self._leaves)])
+        arrays = {k for k in self.program.donated if isinstance(self._leaves[k], np.ndarray)}
+        self.own = tuple([np.array(x) if k in arrays else x for k, x in enumerate(self._leaves)])
         self.workspace.frame[ROWS] = 0
         self.program._enter(self.workspace, self.own)
         for _ in range(3):

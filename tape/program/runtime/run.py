@@ -201,11 +201,11 @@ class Runner(Routine):
         Rerun
             If the machine stops; the eager function raises the error.
         """
-        if self.donated:
-            leaves = unshared(leaves, self.donated, self.name, self._held)
         workspace = self._workspace()
         if self._enter(workspace, leaves) is False:
             if workspace.frame[AT] < 0:
+                if self.donated:
+                    leaves = unshared(leaves, self.donated, self.name, self._held)
                 leaves = self._rebound(workspace, leaves)
             flip = self._resume(workspace, leaves)
             if flip is not None:
