@@ -197,6 +197,22 @@ def test_programs_compute_as_before_after_a_profile():
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("number", [2.0, np.float64(2.0), np.float32(2.0), np.int64(2)])
+def test_runs_with_donated_numbers_are_timed_as_calls_run(number, monkeypatch):
+    """They fit as they are: nothing is copied or converted first."""
+    program = program_of(lambda w, k: (w * k, k + k), np.ones(3), number, donate=(0, 1))
+
+    def converted(*_):
+        raise AssertionError("the machine refused the arguments")
+
+    monkeypatch.setattr(program, "_rebound", converted)
+    assert program.profile(np.ones(3), number, repeats=2).whole > 0
+    (doubled, total), w = program(np.ones(3), number), np.ones(3)
+    np.testing.assert_array_equal(doubled, np.full(3, 2.0))
+    assert total == 4
+    assert np.shares_memory(program(w, number)[0], w)
+
+
 def test_profiles_run_in_the_memory_of_donated_arrays_without_changing_them():
     program = program_of(lambda x, y: np.tanh(x) * y + x * x, np.ones(30_000), np.ones(30_000), donate=0)
     x = np.linspace(0, 1, 30_000)
