@@ -10,6 +10,7 @@ import pytest
 
 import tape
 from tape import errors
+from tape.program.calls import objects
 from tape.program.calls.bytecode import names_in
 from tape.program.calls.names import Bindings
 
@@ -418,6 +419,7 @@ def test_names_behind_many_others_are_found():
 
 GROWING = """
 import contextvars
+from collections import defaultdict
 made, rows, table, mode = {}, [1.0], {"low": 1.0}, contextvars.ContextVar("mode", default=1.0)
 
 class Model:
@@ -465,6 +467,18 @@ def replaces(x):
     table["low"] = table["low"] + 1.0
     return x * table["low"]
 
+def counted(x):
+    counts_in[0]["calls"] += 1.0
+    return x * counts_in[0]["calls"]
+
+counts_in = [defaultdict(float)]
+
+def decides(x):
+    chosen.default_factory = int
+    return x * chosen["none"]
+
+chosen = defaultdict(float, none=1.0)
+
 def sets(x):
     mode.set(mode.get() + 1.0)
     return x * mode.get()
@@ -496,3 +510,31 @@ def test_a_function_that_makes_no_names_is_searched_once(change):
     ]
     exec(change, vars(module))
     assert not before.is_what_a_search_finds()  # equal numbers that are other objects are bound anew, too
+
+
+def test_a_function_of_a_library_that_holds_another_one_now_is_searched_again(tmp_path, monkeypatch):
+    (tmp_path / "holders.py").write_text(
+        "def holding(f):\n"
+        "    def held(x):\n"
+        "        nonlocal f\n"
+        "        f = f.following\n"
+        "        return f(x)\n"
+        "    return held\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(objects, "_LIBRARIES", (*objects._LIBRARIES, str(tmp_path)))
+    from holders import holding
+
+    def first(x):
+        return x
+
+    def second(x):
+        return x * X
+
+    first.following = second.following = second
+    held = holding(first)
+    before = Bindings(held, [])
+    held(X)
+    assert not before.is_what_a_search_finds()
+    assert "X" in {binding.key for binding in Bindings(held, []).found}
+    assert Bindings(held, []).is_what_a_search_finds()

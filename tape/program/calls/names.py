@@ -65,7 +65,7 @@ class Bindings:
             self._ways.setdefault(id(binding.value), []).append(binding)
         self._flows = search.flows
         self._valued = search.valued
-        self._unmade = search.unmade
+        self._deciding = search.deciding
         self._imports = search.imports
         self.tells_types = search.catches or any(
             b.kind == "presence" and b.key == "type" for b in search.found
@@ -88,7 +88,7 @@ class Bindings:
         """Return whether a search would find the same names now, bound to the same objects."""
         return not self._imports and all(
             binding.holds() and (binding.kind in OF_EQUALS or binding.current() is binding.value)
-            for binding in chain(self.found, self._watched, self._unmade)
+            for binding in chain(self.found, self._watched, self._deciding)
         )
 
     def state(self) -> State:

@@ -92,7 +92,7 @@ class Search:
         self._whole: set[str] = set()  # names of which it reads more than an attribute
         self.written: set[str] = set()  # names of what code writes into
         self.filled: set[str] = set()  # names of collections of such
-        self.unmade: list[Binding] = []  # attributes of classes and in slots that a run may make
+        self.deciding: list[Binding] = []  # what else decides what a search finds: a run may change that
         self.imports = False
         self._is_open = False  # whether code reads attributes without their names
         self.flows = Flows()
@@ -141,7 +141,7 @@ class Search:
         """Note attributes that neither an object nor its class have: code may do without, or make them."""
         kind = owner if isinstance(owner, type) else type(owner)
         bases = self._users_bases(kind)
-        for names, bindings in ((self._optional, self.found), (made, self.unmade)):
+        for names, bindings in ((self._optional, self.found), (made, self.deciding)):
             empty = [name for name in names & self._slots_of(kind) if not hasattr(owner, name)]
             bindings += [Binding("has", owner, name, False) for name in sorted(empty)]
             for name in absent_from(owner, names) if bases else ():
@@ -285,6 +285,7 @@ class Search:
         self._visit_items(value)
         if isinstance(value, defaultdict):
             self._waiting.append(value.default_factory)
+            self.deciding.append(Binding("attribute", value, "default_factory", value.default_factory))
 
     def _visit_module(self, value: types.ModuleType) -> None:
         if self._is_users_module(value):
@@ -314,6 +315,8 @@ class Search:
         code = function.__code__
         cells = [(cell, content_of(cell)) for cell in function.__closure__ or ()]
         if self._is_library(code.co_filename):
+            held = zip(code.co_freevars, cells, strict=True)
+            self.deciding += [Binding("cell", cell, name, x) for name, (cell, x) in held if x is not EMPTY]
             by_type = function.__dict__.get("registry")  # of functools.singledispatch
             parts = [function.__dict__.get("__wrapped__"), *[value for _, value in cells]]
             if isinstance(by_type, Mapping):
