@@ -322,10 +322,10 @@ def _block_seconds(call: Call, calls: int, clock: Clock) -> float:
 
 
 def _calls_per_block(call: Call, block: float, clock: Clock) -> int:
-    """How many calls take about ``block`` seconds; at least one."""
+    """How many calls take about ``block`` seconds, without one that compiles something; at least one."""
     calls = 1
     while calls < _MOST_CALLS:
-        elapsed = _block_seconds(call, calls, clock)
+        elapsed = min(_block_seconds(call, calls, clock), _block_seconds(call, calls, clock))
         if elapsed >= block / 4:
             return min(max(round(calls * block / elapsed), 1), _MOST_CALLS) if elapsed else 1
         calls *= 4
