@@ -22,7 +22,7 @@ from benchmarks import against
 from benchmarks.__main__ import main
 from benchmarks.contenders import is_rival, is_traced, load, require
 from benchmarks.earlier import changes
-from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
+from benchmarks.harness import Case, MismatchError, NotAvailableError, _calls_per_block, measure, prepare
 from benchmarks.machine import facts, header, limit_threads, load_warning
 from benchmarks.page import main as write_page
 from benchmarks.registry import all_workloads
@@ -499,3 +499,15 @@ def test_checkouts_are_measured_in_turns(
     assert "chain does not run" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         against.main([str(tmp_path / "tape")])
+
+
+@pytest.mark.parametrize("slow", range(1, 12))
+def test_a_call_that_compiles_something_does_not_set_how_many_calls_a_block_has(slow):
+    """A block is a tenth of a second, and calls take a thousandth, but for one of them."""
+    now, done = [0.0], [0]
+
+    def call():
+        done[0] += 1
+        now[0] += 1.0 if done[0] == slow else 1e-3
+
+    assert _calls_per_block(call, 0.1, lambda: now[0]) == pytest.approx(100, abs=1)

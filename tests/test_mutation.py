@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import tape
+from tape.kernels.fingerprint import COMPILED
 from tests.mutation.campaign import is_compiled
 from tests.mutation.coverage_map import Part, load
 from tests.mutation.operators import Mutant, mutants_of
-from tests.mutation.sample import _COMPILED, _SHOWN, _modules, at, draw
+from tests.mutation.sample import _SHOWN, _modules, at, draw
 from tests.mutation.selection import CoverageMap
 
 ROOT = Path(__file__).parents[1]
@@ -261,10 +262,11 @@ def test_a_file_mirrors_a_module_by_its_name_or_that_of_its_folder():
 
 def test_what_becomes_machine_code():
     assert is_compiled("tape/kernels/reduce.py")
-    assert is_compiled("tape/program/native/machine.py")
     assert not is_compiled("tape/program/files/archive.py")
-    for name in _COMPILED:
-        assert list(ROOT.glob(f"tape/program/**/{name}")), name
+    for name in COMPILED:
+        path = f"tape/program/native/{name}.py"
+        assert is_compiled(path)
+        assert (ROOT / path).exists(), name
 
 
 def test_only_what_is_made_to_be_looked_at_is_not_drawn_from():

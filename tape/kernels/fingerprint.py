@@ -11,6 +11,8 @@ from pathlib import Path
 
 _KERNELS = Path(__file__).parent
 _MACHINE = _KERNELS.parent / "program" / "native"
+COMPILED = ("binding", "frames", "loops", "machine", "opcodes", "parts", "workers")
+"""The files of `tape.program.native` that are compiled."""
 _ABOUT_FILES = (
     "availability",
     "fingerprint",
@@ -26,10 +28,7 @@ def sources() -> str | None:
     digest = hashlib.sha256()
     paths = [path for path in sorted(_KERNELS.glob("*.py")) if path.stem not in _ABOUT_FILES]
     paths += sorted((_KERNELS / "compiled").glob("*.py"))
-    paths += [
-        _MACHINE / f"{name}.py"
-        for name in ("binding", "frames", "loops", "machine", "opcodes", "parts", "workers")
-    ]
+    paths += [_MACHINE / f"{name}.py" for name in COMPILED]
     try:
         for path in paths:
             digest.update(path.read_bytes())

@@ -17,7 +17,7 @@ from typing import Any
 
 from tape import errors, tree
 from tape.program.calls.binding import Binding
-from tape.program.calls.reached import GENERATORS
+from tape.program.calls.classes import GENERATORS
 from tape.program.calls.statics import Form, key_of
 from tape.program.specialise import Path, Specialisation
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tape.kernels.fingerprint import COMPILED
 from tests.mutation.operators import Mutant, mutants_of
 
 __all__ = ["at", "draw", "is_compiled"]
@@ -20,14 +21,14 @@ _SHOWN = (
 Not in the list is what a program may read, however it is shown: the values of expressions, verdicts of
 `tape.testing`, settings, reports of programs with numbers as attributes.
 """
-_COMPILED = ("machine.py", "binding.py", "opcodes.py")
 _SHARE_OF_COMPILED = 0.05
 
 
 def is_compiled(path: str) -> bool:
     """Whether a module becomes machine code, all of which is compiled anew when it changes."""
     parts = Path(path).parts
-    return parts[1] == "kernels" or (parts[1] == "program" and parts[-1] in _COMPILED)
+    is_of_machine = parts[1:3] == ("program", "native") and Path(path).stem in COMPILED
+    return parts[1] == "kernels" or is_of_machine
 
 
 def draw(

@@ -23,15 +23,14 @@ from importlib.util import resolve_name
 from inspect import getattr_static
 from itertools import chain, islice
 from typing import Any
-from weakref import ProxyTypes
 
 import numpy as np
 
-from tape.conversion.foreign import is_sparse, module_of
+from tape.conversion.foreign import is_sparse
 from tape.core.op import Op
-from tape.core.streams import Source
 from tape.program.calls.binding import VALUES, Binding
 from tape.program.calls.bytecode import names_in
+from tape.program.calls.classes import Classes
 from tape.program.calls.contents import Contents, is_compared
 from tape.program.calls.flows import Flows
 from tape.program.calls.objects import (
@@ -39,23 +38,13 @@ from tape.program.calls.objects import (
     absent_from,
     attributes_of,
     content_of,
-    is_distribution,
     is_empty,
-    is_iterator,
-    is_layer,
-    is_library,
-    is_library_file,
     is_ours,
     is_special,
     own_attributes,
-    package_folder,
-    slots_of,
 )
 
-__all__ = ["GENERATORS", "Search"]
-
-GENERATORS = (Source, np.random.Generator, np.random.RandomState, random.Random)
-"""Types of what draws random numbers."""
+__all__ = ["Search"]
 
 _MOST_ITEMS = 64
 """Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
@@ -78,7 +67,7 @@ class Search:
         self._operations: list[Op] = []
         self._is_in_operations = self._reads_environment = False
         self.catches = self.matches = False
-        self._home = package_folder(f)
+        self._classes = Classes(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
         statics = [*statics]
         self._waiting: list[Any] = [f, *statics]
@@ -99,9 +88,6 @@ class Search:
         self._known: set[tuple[int, str]] = set()
         self._wanted = (0, False)  # how many attributes, and whether all, were looked up last
         self._looked_at = 0  # of how many owners
-        self._users: dict[int, bool] = {}  # whether classes are the user's, by id: what is kept keeps them
-        self._classes: dict[type, _Class] = {}
-        self._slots: dict[type, frozenset[str]] = {}
         self._stats = sys.modules.get("scipy.stats", EMPTY)
         self._of_libraries: list[Any] = []  # objects whose classes are, or derive from one that is
         self._collections: list[tuple[str, Any]] = []  # with names, which code may only put something into
@@ -140,9 +126,9 @@ class Search:
     def _note_absent(self, owner: Any, made: set[str]) -> None:
         """Note attributes that neither an object nor its class have: code may do without, or make them."""
         kind = owner if isinstance(owner, type) else type(owner)
-        bases = self._users_bases(kind)
+        bases = self._classes.users_bases(kind)
         for names, bindings in ((self._optional, self.found), (made, self.deciding)):
-            empty = [name for name in names & self._slots_of(kind) if not hasattr(owner, name)]
+            empty = [name for name in names & self._classes.slots_of(kind) if not hasattr(owner, name)]
             bindings += [Binding("has", owner, name, False) for name in sorted(empty)]
             for name in absent_from(owner, names) if bases else ():
                 bindings += [Binding("own", base, name, False) for base in bases]
@@ -157,7 +143,7 @@ class Search:
         self._note_draws(value)
         if value is os.environ or value is os.getenv:
             self._reads_environment = True
-        if self._about(value).is_iterator and not self._is_in_operations:
+        if self._classes.about(value).is_iterator and not self._is_in_operations:
             self.iterators.append(self.found[-1])
         if kind in ("item", "context") or not isinstance(value, (list, dict, deque)):
             self._waiting.append(value)
@@ -168,25 +154,15 @@ class Search:
         """Note what draws from the generator of a module: NumPy's, which is SciPy's as well, or Python's."""
         if value is np:
             self._draws.add("np")
-        elif value is np.random or value is self._stats or self._about(value).is_distribution:
+        elif value is np.random or value is self._stats or self._classes.about(value).is_distribution:
             self._draws.add("numpy")
         elif value is random:
             self._draws.add("python")
 
-    def _about(self, value: Any) -> _Class:
-        """Return what is known of the class of a value."""
-        kind = type(value)
-        about = self._classes.get(kind)
-        if about is None:
-            about = _Class(value, self._is_users(kind))
-            if about.is_certain:
-                self._classes[kind] = about
-        return about
-
     def _visit(self, value: Any) -> None:
         if value is None or id(value) in self._kept:
             return
-        about = self._about(value)
+        about = self._classes.about(value)
         is_plain = about.is_plain
         if about.is_users and not is_plain:
             self._owners.append(value)  # also where it derives from a collection, or a number
@@ -209,6 +185,8 @@ class Search:
             for name in [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]:
                 self._bind("attribute", value, name, getattr(value, name))
                 self._waiting.append(getattr(value, name))
+        if about.visit is None:
+            about.visit = _visitor(value)
         about.visit(self, value)
 
     def _visit_method(self, value: types.MethodType) -> None:
@@ -288,18 +266,18 @@ class Search:
             self.deciding.append(Binding("attribute", value, "default_factory", value.default_factory))
 
     def _visit_module(self, value: types.ModuleType) -> None:
-        if self._is_users_module(value):
+        if self._classes.is_users_module(value):
             self._owners.append(value)
 
     def _visit_class(self, value: type) -> None:
-        if self._is_users(value):
+        if self._classes.is_users(value):
             self._owners.append(value)
             if self.matches:
                 self._attributes |= {*getattr(value, "__match_args__", ())}
 
     def _visit_object(self, value: Any) -> None:
         """Search an object of a library; one of the user's is looked at attribute by attribute."""
-        if self._is_users(type(value)):
+        if self._classes.is_users(type(value)):
             return
         own = own_attributes(value)
         if is_ours(type(value)):  # a transform holds the user's functions
@@ -308,13 +286,13 @@ class Search:
         self._of_libraries.append(value)
         if type(own) is dict and is_compared(type(value)):  # as np.vectorize, which holds a function
             self._waiting += [part for part in own.values() if isinstance(part, _FUNCTIONS)]
-        if type(own) is dict or self._slots_of(type(value)):  # code of the user may read some of it
+        if type(own) is dict or self._classes.slots_of(type(value)):  # code of the user may read some of it
             self._owners.append(value)
 
     def _visit_function(self, function: types.FunctionType) -> None:
         code = function.__code__
         cells = [(cell, content_of(cell)) for cell in function.__closure__ or ()]
-        if self._is_library(code.co_filename):
+        if self._classes.is_library(code.co_filename):
             held = zip(code.co_freevars, cells, strict=True)
             self.deciding += [Binding("cell", cell, name, x) for name, (cell, x) in held if x is not EMPTY]
             by_type = function.__dict__.get("registry")  # of functools.singledispatch
@@ -375,22 +353,12 @@ class Search:
                     self._visit(module)
                     self._note_draws(module)
             last: Any = modules[-1]
-            if isinstance(last, types.ModuleType) and self._is_users_module(last):
+            if isinstance(last, types.ModuleType) and self._classes.is_users_module(last):
                 for key in taken:
                     if key in vars(last):
                         self._read.add(key)
                         self._bind("global", vars(last), key, vars(last)[key])
                         self._waiting.append(vars(last)[key])
-
-    def _is_users_module(self, module: types.ModuleType) -> bool:
-        file = getattr(module, "__file__", None)
-        if file is None:  # a folder without a file of its own, or one that was made by hand
-            file = next(iter(getattr(module, "__path__", ())), None)
-        if file is not None:
-            return not self._is_library(file)
-        spec = getattr(module, "__spec__", None)
-        is_frozen = getattr(spec, "origin", None) in ("frozen", "built-in")
-        return not is_frozen and module.__name__ not in sys.builtin_module_names
 
     def _visit_items(self, items: Any) -> None:
         if isinstance(items, memoryview) and items.ndim != 1:
@@ -455,7 +423,7 @@ class Search:
         if isinstance(owner, types.ModuleType):
             return self._attributes & vars(owner).keys()
         if isinstance(owner, type):
-            held = [item for kind in self._users_bases(owner) for item in vars(kind).items()]
+            held = [item for kind in self._classes.users_bases(owner) for item in vars(kind).items()]
             if self._is_open:
                 self._attributes.update([name for name, _ in held if not name.startswith("__")][:_MOST_ITEMS])
             return {name for name, value in held if name in self._attributes or is_special(name, value)}
@@ -466,9 +434,9 @@ class Search:
                 self._known.add((id(owner), ""))
                 self.found.append(Binding("keys", own, None, (*own,)))
         if self._is_open:
-            self._attributes.update(self._slots_of(type(owner)))
-        if not self._is_users(type(owner)):
-            return self._attributes & {*own, *self._slots_of(type(owner))}
+            self._attributes.update(self._classes.slots_of(type(owner)))
+        if not self._classes.is_users(type(owner)):
+            return self._attributes & {*own, *self._classes.slots_of(type(owner))}
         if hasattr(type(owner), "__getattr__"):  # which is asked for names that may be bound one day
             return self._attributes
         held_by = [getattr(owner, "__dict__", None) or (), *map(vars, type(owner).__mro__)]
@@ -480,7 +448,7 @@ class Search:
                 self._bind("global", vars(owner), name, vars(owner)[name])
             return
         if isinstance(owner, type):
-            kinds = self._users_bases(owner)
+            kinds = self._classes.users_bases(owner)
             have_it = [name in vars(kind) for kind in kinds]
             for number, (kind, has_it) in enumerate(zip(kinds, have_it, strict=True)):
                 if has_it:
@@ -503,69 +471,6 @@ class Search:
         elif type(own) is dict and not hasattr(value, "__set__"):  # of the class, and may be hidden one day
             self.found.append(Binding("presence", own, name, False))
 
-    def _slots_of(self, kind: type) -> frozenset[str]:
-        known = self._slots.get(kind)
-        if known is None:
-            known = self._slots[kind] = slots_of(kind)
-        return known
-
-    def _users_bases(self, kind: type) -> list[type]:
-        """Return a class and those that it inherits from, as far as they are the user's."""
-        return [base for base in kind.__mro__ if self._is_users(base)]
-
-    def _is_users(self, kind: type) -> bool:
-        known = self._users.get(id(kind))
-        if known is None:
-            file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
-            known = not (is_library(kind) if file is None else self._is_library(file))
-            self._users[id(kind)] = known
-        return known
-
-    def _is_library(self, filename: str) -> bool:
-        """Return whether a file is of a library: not the user's, nor of the package of the function."""
-        if self._home and filename.startswith(self._home):
-            return False
-        return is_library_file(filename)
-
-
-class _Class:
-    """What the search knows of the class of a value.
-
-    Attributes
-    ----------
-    is_users : bool
-    is_plain : bool
-        Whether it is one of Python's own, whose instances have no attributes.
-    is_value : bool
-        Whether instances are compared by value.
-    is_operation, is_generator, is_iterator, is_layer : bool
-    is_distribution : bool
-        Whether it draws from NumPy's generator.
-    visit : callable
-        The method of `Search` for its instances.
-    is_certain : bool
-        Whether all of that holds for all instances: they may say themselves what they are.
-    """
-
-    __slots__ = (
-        "is_certain", "is_distribution", "is_generator", "is_iterator", "is_layer", "is_operation",
-        "is_plain", "is_users", "is_value", "visit",
-    )  # fmt: skip
-
-    def __init__(self, value: Any, is_users: bool) -> None:
-        kind = type(value)
-        self.is_users = is_users
-        self.is_plain = kind in _PLAIN or kind is np.ndarray
-        self.is_value = isinstance(value, VALUES)
-        self.is_operation = isinstance(value, Op)
-        self.is_generator = isinstance(value, GENERATORS)
-        self.is_iterator = is_iterator(value)
-        self.is_layer = is_layer(kind)
-        self.is_distribution = is_distribution(kind)
-        self.visit = _visitor(value)
-        is_asked = isinstance(kind.__getattribute__, types.FunctionType) or kind in ProxyTypes
-        self.is_certain = not is_asked and not any("__class__" in vars(base) for base in kind.__mro__[:-1])
-
 
 def _visitor(value: Any) -> Callable[[Search, Any], None]:
     """Return the method for a value."""
@@ -580,7 +485,6 @@ _NAMED = ("global", "cell", "attribute")
 """Kinds of bindings by which code reads an object by a name of its own."""
 _OF_NEW = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 """Methods of objects that are being made."""
-_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, frozenset})
 _FUNCTIONS = (types.FunctionType, types.MethodType)
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
