@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tape.kernels.reduce import sum_to_shape
+from tape.ops.reduction.softmax import softmax_shares as shares_along
 from tape.program.ir.rounding import is_exact, is_view, require_order
 from tape.program.program import Program
 from tape.program.record.recording import record
@@ -171,6 +172,97 @@ def test_functions_of_any_number_of_elements(length, name, dtype):
     on_other_numbers(lambda x: f(x[:, ::2]) + f(x[0, 0]), (8, 8), dtype=dtype, seed=length)
 
 
+def with_ties(rng, shape, dtype):
+    """Few different numbers, zeros of both signs, infinities and NaN among them."""
+    few = np.array([0.0, -0.0, 1.0, -1.0, 2.5, 0.1, np.inf, -np.inf, np.nan])
+    rarely = [0.2, 0.2, 0.2, 0.15, 0.15, 0.06, 0.02, 0.01, 0.01]
+    return rng.choice(few, shape, p=rarely).astype(dtype)
+
+
+@settings(max_examples=rounds(60), deadline=None)
+@given(SHAPES, st.data(), st.sampled_from(DTYPES), st.sampled_from(["max", "min"]), st.integers(0, 999))
+def test_of_zeros_of_both_signs_the_one_is_largest_that_numpy_finds(shape, data, dtype, name, seed):
+    first = data.draw(st.integers(0, len(shape) - 1))
+    axes = tuple(range(first, data.draw(st.integers(first, len(shape) - 1)) + 1))
+
+    def f(x):
+        return getattr(ops, name)(x * x.dtype.type(1), axis=axes)
+
+    rng = np.random.default_rng(seed)
+    program = program_of(f, numbers(rng, shape, dtype))
+    assert not program.ir.callbacks
+    for _ in range(3):
+        x = with_ties(rng, shape, dtype)
+        with np.errstate(invalid="ignore"):
+            assert_same(program(x), f(x))
+
+
+@settings(max_examples=rounds(40), deadline=None)
+@given(
+    st.tuples(LENGTHS, LENGTHS),
+    st.integers(-1, 1),
+    st.booleans(),
+    st.sampled_from(DTYPES),
+    st.integers(0, 999),
+)
+def test_running_sums_are_those_of_numpy(shape, axis, backwards, dtype, seed):
+    def f(x):
+        return (ops.flip(ops.cumsum(x, axis=axis), axis) if backwards else ops.cumsum(x, axis=axis)) * 1
+
+    def gradient(x, w):
+        return tape.grad(lambda x: ops.sum(ops.cumsum(x, axis=axis) * w))(x)
+
+    program = on_other_numbers(gradient, shape, shape, dtype=dtype, seed=seed)
+    assert not program.ir.callbacks
+    if not backwards:
+        assert not on_other_numbers(f, shape, dtype=dtype, seed=seed).ir.callbacks
+
+
+@settings(max_examples=rounds(40), deadline=None)
+@given(st.tuples(LENGTHS, LENGTHS), st.integers(0, 1), st.sampled_from(DTYPES), st.integers(0, 999))
+def test_the_order_of_elements_is_that_of_numpy(shape, axis, dtype, seed):
+    """Of equal elements, too, and what several positions of an array have added to one element."""
+
+    def f(x, w):
+        order = ops.argsort(x, axis=axis, kind="stable")
+        half = order // 2  # each position twice
+        return tape.grad(lambda w: ops.sum(np.take_along_axis(w, half, axis) * w))(w), order
+
+    rng = np.random.default_rng(seed)
+    program = program_of(f, numbers(rng, shape, dtype), numbers(rng, shape, dtype))
+    for _ in range(3):
+        x, w = with_ties(rng, shape, dtype), numbers(rng, shape, dtype)
+        for found, expected in zip(program(x, w), f(x, w), strict=True):
+            assert_same(found, expected)
+
+
+@settings(max_examples=rounds(40), deadline=None)
+@given(SHAPES, st.data(), st.sampled_from(DTYPES), st.integers(0, 999))
+def test_shares_of_exponentials_are_those_of_numpy(shape, data, dtype, seed):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+
+    def f(x):
+        return tape.grad(lambda x: ops.sum(ops.logsumexp(x, axis=axis)))(x)
+
+    rng = np.random.default_rng(seed)
+    program = program_of(f, numbers(rng, shape, dtype))
+    for x in (numbers(rng, shape, dtype), with_ties(rng, shape, dtype), np.full(shape, -np.inf, dtype)):
+        with np.errstate(all="ignore"):
+            assert_same(program(x), f(x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "subscripts", ["ij,ij->ij", "i,j->ij", "i,ij->ij", "ij,j->ij", ",ij->ij", "ij,k->ijk"]
+)
+def test_outer_products_are_those_of_numpy(subscripts, dtype):
+    lengths = {"i": 5, "j": 7, "k": 3}
+    terms = subscripts.split("->")[0].split(",")
+    shapes = [tuple(lengths[label] for label in term) for term in terms]
+    program = on_other_numbers(lambda x, y: np.einsum(subscripts, x, y), *shapes, dtype=dtype, seed=0)
+    assert not program.ir.callbacks
+
+
 def test_what_lies_otherwise_than_in_numpy_is_refused():
     with pytest.raises(errors.UnsupportedError, match="not in C order"):
         program_of(lambda x: ops.sum(x.T * x.T, axis=0), np.ones((3, 4)))
@@ -208,6 +300,10 @@ def test_any_number_of_decimals(dtype):
                 np.testing.assert_array_equal(found, np.round(x, decimals))
 
 
+def softmax_shares(x):
+    return shares_along(x, axis=(0,))
+
+
 SQUARE, STACK = np.arange(16.0).reshape(4, 4) + 1, np.arange(24.0).reshape(2, 3, 4) + 1
 NODES = {
     # an operation, its operands, whether a program computes it to the last bit, and whether it is a view
@@ -227,6 +323,20 @@ NODES = {
     "mean of integers": (ops.mean, [SQUARE.astype(int)], False, False),
     "sum of integers": (ops.sum, [SQUARE.astype(int)], True, False),
     "prod": (ops.prod, [SQUARE], False, False),
+    "largest element": (ops.max, [SQUARE], True, False),
+    "largest element in another order": (ops.max, [SQUARE.T], False, False),
+    "running sum": (lambda x: ops.cumsum(x, axis=0), [SQUARE.T], True, False),
+    "shares": (softmax_shares, [SQUARE], True, False),
+    "shares in another order": (softmax_shares, [SQUARE.T], False, False),
+    "shares of one element": (softmax_shares, [SQUARE[:1, :1].copy()], False, False),
+    "shares of complex numbers": (softmax_shares, [SQUARE * 1j], False, False),
+    "stable order": (lambda x: ops.argsort(x, axis=0, kind="stable"), [SQUARE], True, False),
+    "some order": (lambda x: ops.argsort(x, axis=0), [SQUARE], False, False),
+    "outer product": (lambda x: np.einsum("i,ij->ij", x[0], x), [SQUARE], True, False),
+    "outer product of three": (lambda x: np.einsum("i,ij,j->ij", x[0], x, x[1]), [SQUARE], False, False),
+    "outer complex product": (lambda x: np.einsum("i,ij->ij", x[0], x), [SQUARE * 1j], False, False),
+    "product of a diagonal": (lambda x: np.einsum("ii,ij->ij", x, x), [SQUARE], False, False),
+    "sum of products": (lambda x: np.einsum("ij,ij->i", x, x), [SQUARE], False, False),
     "product": (ops.matmul, [SQUARE, SQUARE], True, False),
     "product of a transpose": (ops.matmul, [SQUARE, SQUARE.T], True, False),
     "product of parts": (ops.matmul, [SQUARE[:, ::2], SQUARE[::2]], False, False),

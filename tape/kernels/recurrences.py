@@ -15,7 +15,7 @@ from tape.kernels.eager import AVOIDED, is_avoided, machine_code
 from tape.kernels.reduce import sums_between
 
 _RECUR, _MULTIPLY_OTHERS = map(machine_code, ("recur", "multiply_others"))
-_LARGE = 1024  # elements; below, NumPy is as fast
+_LARGE = 1024  # elements of a recurrence; below, NumPy is as fast
 
 
 def recurrence(a: np.ndarray, b: np.ndarray, axis: int, backwards: bool) -> np.ndarray | None:
@@ -42,7 +42,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, axis: int, backwards: bool) -> np.n
     >>> recurrence(np.full(2000, 0.5), np.ones(2000), 0, False)[:3]
     array([1.  , 1.5 , 1.75])
     """
-    if a.dtype != b.dtype or not _is_for_kernels(b):
+    if a.dtype != b.dtype or b.size < _LARGE or not _has_kernels(b):
         return None
     axis %= b.ndim
     each = (prod(b.shape[:axis]), b.shape[axis], prod(b.shape[axis + 1 :]))
@@ -65,8 +65,8 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     Returns
     -------
     numpy.ndarray or None
-        Of the shape of ``x``. None unless these are large arrays, float32 or float64 both, and the axes
-        are one run of axes.
+        Of the shape of ``x``. None unless these are float32 or float64 both, and the axes are one run of
+        axes.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     array([[3., 2., 6.],
            [5., 0., 0.]])
     """
-    if type(g) is not np.ndarray or type(x) is not np.ndarray or g.dtype != x.dtype or not _is_for_kernels(x):
+    if type(g) is not np.ndarray or type(x) is not np.ndarray or g.dtype != x.dtype or not _has_kernels(x):
         return None
     steps = sums_between(x.shape, g.shape)
     if len(steps) != 1:
@@ -90,8 +90,8 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     return out
 
 
-def _is_for_kernels(x: np.ndarray) -> bool:
-    return x.size >= _LARGE and x.dtype in KERNEL_DTYPES and not (AVOIDED and is_avoided())
+def _has_kernels(x: np.ndarray) -> bool:
+    return x.dtype in KERNEL_DTYPES and not (AVOIDED and is_avoided())
 
 
 # Where there is nothing after the axis, what is carried along stays in a register.

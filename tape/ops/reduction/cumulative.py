@@ -43,7 +43,9 @@ declare_samples(
 
 
 def _backwards_cumsum(x: Any, *, axis: int) -> Any:
-    return np.flip(np.add.accumulate(np.flip(x, axis), axis=axis), axis)
+    out = np.empty_like(x)
+    np.add.accumulate(np.flip(x, axis), axis=axis, out=np.flip(out, axis))
+    return out
 
 
 _cumsum: Op = Op(

@@ -46,7 +46,7 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         return (
             only + b.literal(0, only.dtype) if kind == "sum" and is_float else only
         )  # NumPy's of -0.0 is 0.0
-    if is_special or (kind == "sum" and b.as_numpy and value.dtype.kind == "f"):
+    if is_special or (kind in FOLDING and b.as_numpy and value.dtype.kind == "f"):
         if not axes:
             return value
         if axes[-1] - axes[0] == len(axes) - 1:

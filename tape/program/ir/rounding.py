@@ -19,12 +19,13 @@ _ELEMENTWISE = """
     absolute add conjugate copysign divide equal fabs greater greater_equal isfinite isinf isnan less
     less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal
     positive reciprocal sign signbit sqrt square subtract tanh_partial where cast astype count_nonzero
-    concatenate stack getitem scatter
+    concatenate stack getitem scatter cumsum backwards_cumsum add_along_axis
 """
 _VIEWS = frozenset(["broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose"])
 _EXACT = frozenset([*_ELEMENTWISE.split(), *_VIEWS])
 """Operations that round one way only, or not at all."""
-_SUMS = frozenset({"mean", "sum", "sum_to"})
+_FOLDS = frozenset({"max", "mean", "min", "sum", "sum_to"})
+"""Reductions: of zeros of both signs, too, the order decides which one is the largest."""
 _FUNCTIONS = frozenset(["arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh"])
 """Ufuncs whose loops round alike for all arrays in C order; single numbers a program computes itself."""
 
@@ -41,15 +42,17 @@ def is_exact(node: Node) -> bool:
     name = node.op.name
     if name in _EXACT:
         return True
-    if name in _SUMS:
+    if name in _FOLDS:
         (x,) = node.operands
         return is_in_order(x) and (name != "mean" or x.dtype.kind == "f")
-    if name in _FUNCTIONS:
+    if name in _FUNCTIONS or name == "shares":
         (x,) = node.operands
-        return is_in_order(x) and np.size(x) > 1
+        return is_in_order(x) and np.size(x) > 1 and (name != "shares" or x.dtype.kind == "f")
     if name == "matmul":
         return all(map(_is_matrix, node.operands))
-    return False
+    if name == "argsort":
+        return bool(node.attrs["kind"] == "stable")
+    return name == "einsum" and _is_outer(node)
 
 
 def is_view(node: Node) -> bool:
@@ -91,6 +94,17 @@ def require_sums_in_order(node: Node, nodes: Sequence[Node]) -> None:
 def is_in_order(x: Any) -> bool:
     """Return whether a value is a number, or an array in C order without gaps."""
     return not isinstance(x, np.ndarray) or x.flags.c_contiguous
+
+
+def _is_outer(node: Node) -> bool:
+    """Return whether an einsum of two arrays of floats adds nothing up, and reads no diagonal."""
+    inputs, _, result = node.attrs["subscripts"].partition("->")
+    terms = inputs.split(",")
+    return (
+        len(terms) == 2
+        and node.value.dtype.kind == "f"
+        and all(len(set(term)) == len(term) and set(term) <= set(result) for term in terms)
+    )
 
 
 def _is_matrix(x: Any) -> bool:
