@@ -130,6 +130,9 @@ RULES = {
     ),
     "products of parts": lambda x, w: x[:, ::2] @ w[::2] + x[::-1] @ w[:, ::-1] + x.T[1:].T @ w[1:, :8],
     "products of stacks of parts": lambda x, w: ops.reshape(x, (2, 4, 8))[:, ::2].swapaxes(0, 1) @ w,
+    "rules of activations": lambda x, w: tape.grad(
+        lambda x: ops.sum(ops.relu(x) * w) + ops.sum(np.tanh(x) / w) + ops.sum(ops.sigmoid(x) * w)
+    )(x),
     "scattered": lambda x, w: ops.sum(x[np.array([1, 1, 2])] @ w, axis=0),
 }
 

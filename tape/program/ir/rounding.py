@@ -1,8 +1,9 @@
 """Programs that round as NumPy does, to the last bit: what of a tape they compute themselves.
 
 Arithmetic on single elements rounds one way only. Sums and products depend on the order of their additions,
-and so on how operands lie in memory: they are computed by NumPy's own loops, where a program has the operands
-as NumPy had them. Everything else is left to NumPy, in callbacks.
+and so on how operands lie in memory; so does which of two zeros is the largest element. They are computed by
+NumPy's own loops, where a program has the operands as NumPy had them. Everything else is left to NumPy, in
+callbacks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tape.core.node import Node
 _ELEMENTWISE = """
     absolute add conjugate copysign divide equal fabs greater greater_equal isfinite isinf isnan less
     less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal
-    positive reciprocal sign signbit sqrt square subtract tanh_partial where cast astype count_nonzero
+    positive reciprocal sign signbit sqrt square subtract where cast astype count_nonzero
+    minus_twice relu_partial sigmoid_bend sigmoid_partial tanh_partial
     concatenate stack getitem scatter cumsum backwards_cumsum add_along_axis
 """
 _VIEWS = frozenset(["broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose"])
