@@ -157,8 +157,11 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
 
     With ``of_batches`` it is one that sees batches.
     """
+    blocks = BLOCKS.get()
+    if not blocks or blocks[-1].intercepted <= level:  # as good as always: recorders ask before each operation
+        return None
     thread = get_ident()
-    for block in reversed(BLOCKS.get()):
+    for block in reversed(blocks):
         interpreter = block.interpreter
         if interpreter is None or block.thread != thread:
             continue

@@ -35,13 +35,23 @@ class Block:
     """A block of code in which an interpreter is open; None when it is over.
 
     It knows that itself: a generator may be ended in another context than it was begun in.
+
+    Attributes
+    ----------
+    interpreter, thread
+        What is open, and where.
+    intercepted : int
+        No interceptor that is open here, or in the blocks around, has a deeper level; -1 if there is none.
     """
 
-    __slots__ = ("interpreter", "thread")
+    __slots__ = ("intercepted", "interpreter", "thread")
 
-    def __init__(self, interpreter: Any) -> None:
+    def __init__(self, interpreter: Any, around: Block | None) -> None:
         self.interpreter = interpreter
         self.thread = get_ident()
+        self.intercepted = -1 if around is None else around.intercepted
+        if interpreter.is_interceptor:
+            self.intercepted = max(self.intercepted, interpreter.level)
 
 
 BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("open interpreters", default=())
@@ -173,8 +183,9 @@ def next_level() -> int:
 
 def push(interpreter: Any) -> None:
     """Open an interpreter here."""
-    interpreter.block = block = Block(interpreter)
-    BLOCKS.set((*BLOCKS.get(), block))
+    blocks = BLOCKS.get()
+    interpreter.block = block = Block(interpreter, blocks[-1] if blocks else None)
+    BLOCKS.set((*blocks, block))
 
 
 def pop(interpreter: Any) -> None:

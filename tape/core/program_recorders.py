@@ -18,6 +18,7 @@ from tape.core.operands import FAST
 
 _NO_ATTRS: dict[str, Any] = {}
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
+_Array, _Scalar = np.ndarray, np.generic
 
 
 def program_recorder(op: Op, count: int) -> Callable[..., Any]:
@@ -31,21 +32,31 @@ def program_recorder(op: Op, count: int) -> Callable[..., Any]:
 
 
 def _unary(op: Op) -> Callable[[Any], Any]:
+    forward = op.forward
     call = Call(op, _NO_ATTRS, None)
 
     def record(x: Any) -> Any:
         if isinstance(x, Handle):
-            trace = x.trace_ref()
-            if trace is not None and trace.is_program:
-                var = _appended(trace, x.trace_ref, call, (x.id, x.node.value))
-                if var is not None:
-                    return var
+            ref = x.trace_ref
+            trace: Any = ref()
+            if trace is not None and _appends(trace):
+                a = x.node.value
+                trace.is_computing = True
+                try:
+                    value = forward(a)
+                except Exception:
+                    value = None  # `bind` fails again, and says how
+                finally:
+                    trace.is_computing = False
+                if type(value) is _Array or isinstance(value, _Scalar):
+                    return _appended(trace, ref, call, value, (x.id, a))
         return bind(op, (x,), _NO_ATTRS)
 
     return record
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Any]:
+    forward = op.forward
     call = Call(op, _NO_ATTRS, None)
 
     def record(x: Any, y: Any) -> Any:
@@ -67,30 +78,34 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
         else:
             return bind(op, (x, y), _NO_ATTRS)
         trace: Any = None if ref is None else ref()
-        if trace is not None and trace.is_program:
-            var = _appended(trace, ref, call, (x_id, a, y_id, b))
-            if var is not None:
-                return var
+        if trace is not None and _appends(trace):
+            trace.is_computing = True
+            try:
+                value = forward(a, b)
+            except Exception:
+                value = None  # `bind` fails again, and says how
+            finally:
+                trace.is_computing = False
+            if type(value) is _Array or isinstance(value, _Scalar):
+                return _appended(trace, ref, call, value, (x_id, a, y_id, b))
         return bind(op, (x, y), _NO_ATTRS)
 
     return record
 
 
-def _appended(trace: Any, ref: Any, call: Call, inputs: tuple[Any, ...]) -> Any:
-    """Append a node to the tape of a program, and return its Var; None if `bind` is to do it, or to fail."""
-    if trace.is_computing or trace.watching is not None or not trace.settings.is_same():
-        return None
-    if interceptor(trace.level) is not None:
-        return None
-    trace.is_computing = True
-    try:
-        value = call.op.forward(*inputs[1::2])  # type: ignore[union-attr]
-    except Exception:
-        return None
-    finally:
-        trace.is_computing = False
-    if type(value) is not np.ndarray and not isinstance(value, np.generic):
-        return None
+def _appends(trace: Any) -> bool:
+    """Return whether this is the tape of a program, to which operations on its Vars append a node each."""
+    return (
+        trace.is_program
+        and not trace.is_computing
+        and trace.watching is None
+        and trace.settings.is_same()
+        and interceptor(trace.level) is None
+    )
+
+
+def _appended(trace: Any, ref: Any, call: Call, value: Any, inputs: tuple[Any, ...]) -> Any:
+    """Append a node to the tape of a program, and return its Var."""
     node, nodes = _new(Node), trace.nodes
     node.value, node.call, node.inputs = value, call, inputs
     var = _new(trace.var_type)

@@ -148,7 +148,13 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
             is_simple = type(a) is type(b) is np.ndarray and not OPEN
             return op.compute((a, b), _NO_ATTRS) if is_simple else bind(op, (x, y), _NO_ATTRS)
         trace = ref()
-        if trace is None or not trace.is_plain or (OPEN and _is_intercepted(trace, x_id, a, y_id, b)):
+        if trace is None or not trace.is_plain:
+            return bind(op, (x, y), _NO_ATTRS)
+        if OPEN and (
+            (x_id is None and type(a) is np.ndarray)  # which may belong to a program
+            or (y_id is None and type(b) is np.ndarray)
+            or interceptor(trace.level)
+        ):
             return bind(op, (x, y), _NO_ATTRS)
         if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):
             value = record(a, b) if type(a) is Var or type(b) is Var else on_program(a, b)
@@ -173,12 +179,6 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
         return var
 
     return record
-
-
-def _is_intercepted(trace: Any, x_id: int | None, x: Any, y_id: int | None, y: Any) -> bool:
-    """Return whether an interceptor is between, or an array from outside may belong to a program."""
-    is_outside = (x_id is None and type(x) is np.ndarray) or (y_id is None and type(y) is np.ndarray)
-    return is_outside or interceptor(trace.level) is not None
 
 
 def _is_outside(x: Handle, y: Any) -> bool:

@@ -113,12 +113,12 @@ class Var(InPlaceMethods):
     __invert__ = unary(np.invert)
 
     def __matmul__(self, other: Any) -> Var:
-        if type(other) is not np.ndarray and is_sparse(other):
+        if type(other) not in (np.ndarray, type(self)) and is_sparse(other):
             return INTERNAL["product with a sparse array"](other, self, False)
         return OPERATIONS[np.matmul](self, other)
 
     def __rmatmul__(self, other: Any) -> Var:
-        if type(other) is not np.ndarray and is_sparse(other):
+        if type(other) not in (np.ndarray, type(self)) and is_sparse(other):
             return INTERNAL["product with a sparse array"](other, self, True)
         return OPERATIONS[np.matmul](other, self)
 

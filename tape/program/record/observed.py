@@ -8,6 +8,7 @@ else with other numbers. What has been set outside of it counts for nothing.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 
 _REPORTED = frozenset({"call", "log", "raise"})
 _variable: Any = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
-"""Where NumPy keeps its settings: another object whenever they are set. `numpy.geterr` takes much longer."""
+_current: Callable[[], Any] = object if _variable is None else _variable.get
+"""Return NumPy's settings: another object whenever they are set. `numpy.geterr` takes much longer."""
 
 
 class Observed:
@@ -37,7 +39,7 @@ class Observed:
     __slots__ = ("_chosen", "_current", "_filters", "_first", "_reporter", "_rules")
 
     def __init__(self) -> None:
-        self._current = None if _variable is None else _variable.get()
+        self._current = _current()
         self._chosen = np.geterr()
         self._filters = warnings.filters
         self._first = warnings.filters[0] if warnings.filters else None
@@ -46,11 +48,9 @@ class Observed:
 
     def is_same(self) -> bool:
         """Return whether nothing has been set since; False also where it was set to what it had been."""
-        if _variable is None:
-            return False
         filters = warnings.filters
         return (
-            _variable.get() is self._current
+            _current() is self._current
             and filters is self._filters
             and (filters[0] if filters else None) is self._first
         )
