@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape.core.node import Call, Node
-from tape.transforms.loops.columns import Columns, Table, paired
+from tape.transforms.loops.columns import Columns, paired
 from tape.transforms.loops.likeness import are_same
 from tape.transforms.loops.periods import Run
 
@@ -42,7 +42,7 @@ def test_columns_of_an_empty_tape_are_empty():
     columns = Columns([])
     assert columns.starts.tolist() == [0]
     assert columns.parents.size == columns.owners.size == columns.constants.size == len(columns.values) == 0
-    assert Table([], []).codes.size == 0
+    assert columns.kinds([]).size == 0
 
 
 def test_codes_go_by_calls():
@@ -69,8 +69,8 @@ def test_constants_have_one_number_if_they_are_one():
 
 
 def codes_of(*values, inputs=()):
-    table = Table(values[0].trace.nodes, {value.id for value in inputs})
-    return [int(table.codes[value.id]) for value in values]
+    kinds = Columns(values[0].trace.nodes).kinds({value.id for value in inputs})
+    return [int(kinds[value.id]) for value in values]
 
 
 TRACE = tape.Trace()
@@ -134,15 +134,15 @@ def test_a_run_has_the_operands_of_each_step():
     for k in range(3):
         made += [z := y * (k + 2.0), y := x + z]
     run = Run(x.id + 1, 2, 3)
-    table = Table(trace.nodes, {x.id})
+    columns = Columns(trace.nodes)
     ids = [value.id for value in made]
-    assert table.parents_in(run, 0, 0).tolist() == [x.id, ids[1], ids[3]]
-    assert table.parents_in(run, 0, 1).tolist() == [-1] * 3
-    assert table.values_in(run, 0, 1) == [2.0, 3.0, 4.0]
-    assert len({*table.constants_in(run, 0, 1).tolist()}) == 3
-    assert table.parents_in(run, 1, 0).tolist() == [x.id] * 3
-    assert table.parents_in(run, 1, 1).tolist() == ids[::2]
-    assert table.values_in(run, 1, 1) == [value.value for value in made[::2]]
+    assert columns.parents_in(run, 0, 0).tolist() == [x.id, ids[1], ids[3]]
+    assert columns.parents_in(run, 0, 1).tolist() == [-1] * 3
+    assert columns.values_in(run, 0, 1) == [2.0, 3.0, 4.0]
+    assert len({*columns.constants_in(run, 0, 1).tolist()}) == 3
+    assert columns.parents_in(run, 1, 0).tolist() == [x.id] * 3
+    assert columns.parents_in(run, 1, 1).tolist() == ids[::2]
+    assert columns.values_in(run, 1, 1) == [value.value for value in made[::2]]
 
 
 def test_operations_with_many_operands_are_alike_if_the_same_are_constants():

@@ -7,6 +7,7 @@ import tape
 from tape import errors, ops
 from tape.core.node import Node
 from tape.transforms.loops import patterns, periods, rolling
+from tape.transforms.loops.columns import Columns
 from tape.transforms.loops.forward import reached
 from tape.transforms.loops.products import Term, placed
 from tape.transforms.loops.scan import Scan, _stretches
@@ -327,7 +328,7 @@ def recorded(n, after=0):
 
 def rolled(tr):
     notes = []
-    found = rolling.rolled(tr.nodes, [0], [len(tr.nodes) - 1], notes)
+    found = rolling.rolled(Columns(tr.nodes), [0], [len(tr.nodes) - 1], notes)
     return found, notes
 
 

@@ -22,7 +22,7 @@ from tape.transforms.loops.likeness import Hashable
 def merge(trace: Trace, root: Any) -> Any:
     """Merge nodes of a trace; return where one of its Vars is then."""
     handles = [*trace.params, root]
-    return moved(trace, handles, merged(trace.nodes, [handle.id for handle in handles]))[-1]
+    return moved(trace, handles, merged(Columns(trace.nodes), [handle.id for handle in handles]))[-1]
 
 
 def moved(
@@ -38,7 +38,7 @@ def moved(
     return [trace[place[handle.id]] for handle in handles]
 
 
-def merged(nodes: Sequence[Node], roots: Collection[int]) -> tuple[list[Node], dict[int, int]] | None:
+def merged(columns: Columns, roots: Collection[int]) -> tuple[list[Node], dict[int, int]] | None:
     """Return a tape on which nodes that compute the same are one; None if there are none.
 
     Operations without instructions stay as they are: they may be any Python code, which may do something else
@@ -46,7 +46,7 @@ def merged(nodes: Sequence[Node], roots: Collection[int]) -> tuple[list[Node], d
 
     Parameters
     ----------
-    nodes : sequence of Node
+    columns : Columns
         A tape. The values of its nodes are numbers and arrays, or Vars of a tape further out.
     roots : collection of int
         The nodes that are asked for.
@@ -58,12 +58,12 @@ def merged(nodes: Sequence[Node], roots: Collection[int]) -> tuple[list[Node], d
     dict of int to int
         Where the roots are on it.
     """
-    firsts = _firsts(nodes)
+    firsts = _firsts(columns)
     if firsts is None:
         return None
     place: list[int] = []
     kept: list[Node] = []
-    for id, node in enumerate(nodes):
+    for id, node in enumerate(columns.nodes):
         first = firsts[id]
         if first != id:
             place.append(place[first])
@@ -82,24 +82,48 @@ def merged(nodes: Sequence[Node], roots: Collection[int]) -> tuple[list[Node], d
 _MOST_ROUNDS, _MANY_OPERANDS = 6, 8
 
 
-def _firsts(nodes: Sequence[Node]) -> list[int] | None:
+def _firsts(columns: Columns) -> list[int] | None:
     """Return for each node the first one that computes the same; None if that is always itself."""
-    columns = Columns(nodes)
+    count = len(columns.nodes)
     kinds: dict[Hashable, int] = {}
     codes = columns.coded(lambda call: _code(call, kinds))
-    codes = np.where(codes < 0, len(kinds) + np.arange(len(nodes)), codes)  # those are like no other
+    codes = np.where(codes < 0, len(kinds) + np.arange(count), codes)  # those are like no other
     # Constants count as nodes after the last one.
-    operands = np.where(columns.parents < 0, columns.constants + len(nodes), columns.parents)
-    numbers = np.arange(len(nodes) + len(operands))
-    firsts = numbers[: len(nodes)].copy()
+    operands = np.where(columns.parents < 0, columns.constants + count, columns.parents)
+    if _are_different(columns, codes, operands):
+        return None
+    numbers = np.arange(count + len(operands))
+    firsts = numbers[:count].copy()
     for _ in range(_MOST_ROUNDS):
         nearer = _firsts_by_operands(columns, codes, numbers[operands])
         if (nearer == firsts).all():
             break
-        numbers[: len(nodes)] = firsts = nearer
+        numbers[:count] = firsts = nearer
     else:
         return _firsts_in_order(columns, codes.tolist(), operands.tolist())
-    return None if (firsts == np.arange(len(nodes))).all() else firsts.tolist()
+    return None if (firsts == np.arange(count)).all() else firsts.tolist()
+
+
+def _are_different(columns: Columns, codes: np.ndarray, operands: np.ndarray) -> bool:
+    """Return whether no two nodes have the same hash of code and operands: then no two are the same.
+
+    This is so for nearly all tapes, and takes a fraction of the time in which nodes are compared.
+    """
+    parts = _mixed(operands.astype(np.uint64) + columns.slots.astype(np.uint64) * _FACTORS[0])
+    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(parts)])
+    of_operands = totals[columns.starts[1:]] - totals[columns.starts[:-1]]
+    hashes = np.sort(_mixed(of_operands + codes.astype(np.uint64) * _FACTORS[1]))
+    return bool((hashes[1:] != hashes[:-1]).all())
+
+
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers of 64 bits of which each depends on all bits of one (SplitMix64, Steele et al. 2014)."""
+    numbers = (numbers ^ numbers >> np.uint64(30)) * _FACTORS[1]
+    numbers = (numbers ^ numbers >> np.uint64(27)) * _FACTORS[2]
+    return numbers ^ numbers >> np.uint64(31)
 
 
 def _firsts_by_operands(columns: Columns, codes: np.ndarray, operands: np.ndarray) -> np.ndarray:

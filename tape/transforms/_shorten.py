@@ -8,6 +8,7 @@ from typing import Any
 from tape.core.trace import Trace
 from tape.transforms._merge import merged, moved
 from tape.transforms.loops import rolling
+from tape.transforms.loops.columns import Columns
 
 
 def shortened(trace: Trace, params: Sequence[Any], roots: Sequence[Any], notes: list[str]) -> Sequence[Any]:
@@ -30,10 +31,13 @@ def shortened(trace: Trace, params: Sequence[Any], roots: Sequence[Any], notes: 
     handles: Sequence[Any] = [*params, *roots]
     count = len(params)
     if len(trace) >= rolling.LEAST_NODES:
-        shorter = merged(trace.nodes, [handle.id for handle in handles])
+        columns = Columns(trace.nodes)
+        shorter = merged(columns, [handle.id for handle in handles])
         # Otherwise loops first: what a step shares with the one before would become a state of the loop.
         if shorter is not None and 2 * len(shorter[0]) < len(trace):
             handles = moved(trace, handles, shorter)
+            columns = Columns(trace.nodes)
         ids = [handle.id for handle in handles]
-        handles = moved(trace, handles, rolling.rolled(trace.nodes, ids[:count], ids[count:], notes))
-    return moved(trace, handles, merged(trace.nodes, [handle.id for handle in handles]))
+        shorter = rolling.rolled(columns, ids[:count], ids[count:], notes)
+        handles = moved(trace, handles, shorter)
+    return moved(trace, handles, merged(Columns(trace.nodes), [handle.id for handle in handles]))

@@ -30,6 +30,7 @@ from tape.transforms._inlined import Inlined
 from tape.transforms._returned import several_as_tuples
 from tape.transforms.loops import rolling
 from tape.transforms.loops.body import Body
+from tape.transforms.loops.columns import Columns
 from tape.transforms.loops.steps import Steps
 
 _PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
@@ -332,7 +333,7 @@ def _with_loops(
 ) -> tuple[list[Node], dict[int, int]]:
     """Return a tape with loops in place of what repeats itself."""
     share_arrays(nodes, unowned_arrays(nodes, set(inputs)))
-    found = rolling.rolled(nodes, inputs, roots, notes)
+    found = rolling.rolled(Columns(nodes), inputs, roots, notes)
     return found or (list(nodes), {id: id for id in (*inputs, *roots)})
 
 

@@ -192,8 +192,8 @@ class BodyOfRun:
 
     def _alone(self, j: int) -> int:
         """Return the leaf for a leaf that is made in every step."""
-        run, table = self.loop.run, self.loop.table
-        leaves = [table.nodes[run.start + j + k * run.period] for k in range(run.steps)]
+        run, columns = self.loop.run, self.loop.columns
+        leaves = [columns.nodes[run.start + j + k * run.period] for k in range(run.steps)]
         first = leaves[0].value
         if all(are_same(leaf.value, first) for leaf in leaves):
             key = ("value", Same(first))
@@ -218,19 +218,19 @@ class BodyOfRun:
 
     def _compare(self, step: int) -> None:
         """Check that the body computes what was recorded in a step, to the last bit."""
-        run, table = self.loop.run, self.loop.table
+        run, columns = self.loop.run, self.loop.columns
 
         def recorded(j: int, lag: int = 0) -> Any:
             node = self.loop.first[j, lag - step] if lag > step else run.start + (step - lag) * run.period + j
-            return plain(table.nodes[node].value)
+            return plain(columns.nodes[node].value)
 
         values = {leaf: plain(value) for leaf, (_, value) in self.operands.items()}
         values |= {leaf: recorded(j, lag) for (j, lag), leaf in self.states.items()}
         for (kind, key), leaf in self.constants.items():
-            values[leaf] = plain(table.nodes[key].value if kind == "node" else key.value)
+            values[leaf] = plain(columns.nodes[key].value if kind == "node" else key.value)
         for (kind, key, *_), leaf in self.arrays.items():
             if kind == "nodes":
-                values[leaf] = plain(table.nodes[key[step]].value)
+                values[leaf] = plain(columns.nodes[key[step]].value)
             elif kind == "element":
                 values[leaf] = recorded(self._element_at[leaf])
             else:

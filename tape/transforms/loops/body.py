@@ -25,6 +25,7 @@ from tape.core.weak import Weak, weak
 from tape.inplace.aliases import Stale
 from tape.transforms._merge import merged
 from tape.transforms._watched import Watched
+from tape.transforms.loops.columns import Columns
 
 
 class Unrolled(errors.ConversionError):
@@ -128,7 +129,7 @@ def extracted(nodes: Sequence[Node], inputs: Sequence[int], outputs: Sequence[in
             continue
         made.append(renumbered(node, place))
     ins, outs = [place[id] for id in inputs], [place[id] for id in outputs]
-    shorter = merged(made, [*ins, *outs])
+    shorter = merged(Columns(made), [*ins, *outs])
     if shorter is None:
         return Body(made, ins, outs)
     made, place = shorter

@@ -60,15 +60,33 @@ class Columns:
 
     def coded(self, code: Callable[[Call], int]) -> np.ndarray:
         """Return a code for each node that depends on its call alone; most nodes share theirs."""
+        calls, numbers = self._calls
+        return np.array(list(map(code, calls)), np.int64)[numbers]
+
+    @cached_property
+    def _calls(self) -> tuple[list[Call], np.ndarray]:
+        """Return the calls that there are, and the number of that of each node."""
         calls = list(map(attrgetter("call"), self.nodes))
         ids = np.fromiter(map(id, calls), np.int64, len(calls))
         _, firsts, numbers = np.unique(ids, return_index=True, return_inverse=True)
-        return np.array([code(calls[first]) for first in firsts.tolist()], np.int64)[numbers]
+        return [calls[first] for first in firsts.tolist()], numbers
 
     @cached_property
     def owners(self) -> np.ndarray:
         """Return the node that each operand belongs to, int64, shape (m,)."""
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.starts))
+
+    @cached_property
+    def slots(self) -> np.ndarray:
+        """Return the position of each operand among those of its node, int64, shape (m,)."""
+        return np.arange(len(self.parents)) - self.starts[self.owners]
+
+    def are_all_read(self, roots: Collection[int]) -> bool:
+        """Return whether every node is an operand of another one, or among some roots."""
+        is_read = np.zeros(len(self.nodes), bool)
+        is_read[self.parents[self.parents >= 0]] = True
+        is_read[list(roots)] = True
+        return bool(is_read.all())
 
     @cached_property
     def constants(self) -> np.ndarray:
@@ -88,36 +106,24 @@ class Columns:
             found[at] = code
         return found
 
+    def kinds(self, inputs: Collection[int]) -> np.ndarray:
+        """Return a number for each node, the same for one operation on the same kind of operands.
 
-class Table(Columns):
-    """A tape with a code for each node, equal for the same operation on the same kind of operands.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-    inputs : collection of int
-        Leaves that are like nothing else, as params are.
-
-    Attributes
-    ----------
-    codes : numpy.ndarray
-        int64, shape (n,).
-    """
-
-    def __init__(self, nodes: Sequence[Node], inputs: Collection[int]) -> None:
-        super().__init__(nodes)
+        Those of some inputs and of params are negative: such leaves are like nothing else.
+        """
         keys: dict[Any, int] = {}
         calls = self.coded(
             lambda call: keys.setdefault(
                 (call.op, call.pull is None, _key_of(call.op, call.attrs)), len(keys)
             )
         )
-        self.codes = paired(paired(calls, self._types()), self._constant_slots())
-        is_alone = np.zeros(len(nodes), bool)
+        kinds = paired(paired(calls, self._types()), self._constant_slots())
+        is_alone = np.zeros(len(self.nodes), bool)
         is_alone[list(inputs)] = True
         leaves = np.flatnonzero(np.isin(calls, [code for (op, *_), code in keys.items() if op is None]))
-        is_alone[[id for id in leaves.tolist() if getattr(nodes[id], "is_param", False)]] = True
-        self.codes[is_alone] = -1 - np.flatnonzero(is_alone)
+        is_alone[[id for id in leaves.tolist() if getattr(self.nodes[id], "is_param", False)]] = True
+        kinds[is_alone] = -1 - np.flatnonzero(is_alone)
+        return kinds
 
     def _types(self) -> np.ndarray:
         """Return a number for each node, the same for values of one shape and dtype."""
@@ -141,15 +147,14 @@ class Table(Columns):
     def _constant_slots(self) -> np.ndarray:
         """Return a number for each node, the same for as many operands of which the same are constants."""
         counts = np.diff(self.starts)
-        slots = np.arange(len(self.parents)) - self.starts[self.owners]
         is_constant = self.parents < 0
         found = np.zeros(len(self.nodes), np.int64)
-        np.bitwise_or.at(found, self.owners[is_constant], 1 << np.minimum(slots[is_constant], 62))
+        np.bitwise_or.at(found, self.owners[is_constant], 1 << np.minimum(self.slots[is_constant], 62))
         known: dict[bytes, int] = {}
         for id in np.flatnonzero(counts > 62).tolist():
             which = is_constant[self.starts[id] : self.starts[id + 1]].tobytes()
             found[id] = known.setdefault(which, len(known))
-        return paired(counts, np.unique(found, return_inverse=True)[1])
+        return paired(counts, _ranks(found))
 
     def _operands(self, run: Run, position: int, slot: int) -> Any:
         return self.starts[run.start + position : run.stop : run.period] + slot
@@ -177,8 +182,17 @@ def paired(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     >>> paired(np.array([0, 5, 0, 5]), np.array([2, 2, 2, 1]))
     array([0, 2, 0, 1])
     """
-    pairs = a * (b.max(initial=0) + 1) + b
-    return np.unique(pairs, return_inverse=True)[1]
+    return _ranks(a * (b.max(initial=0) + 1) + b)
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    """Return the position of each number among those there are, in order."""
+    most = numbers.max(initial=0)
+    if numbers.min(initial=0) < 0 or most > 8 * len(numbers):
+        return np.unique(numbers, return_inverse=True)[1]
+    is_there = np.zeros(most + 1, bool)  # far faster than to sort them
+    is_there[numbers] = True
+    return (np.cumsum(is_there) - 1)[numbers]
 
 
 def _key_of(op: Op | None, attrs: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ from tape.ops.structure.indexing import getitem_op
 from tape.ops.structure.joining import concatenate_op, stack_op
 from tape.transforms.loops.assembly import BodyOfRun
 from tape.transforms.loops.body import renumbered
-from tape.transforms.loops.columns import Table
+from tape.transforms.loops.columns import Columns
 from tape.transforms.loops.elements import (
     Misfit,
     count_of_elements,
@@ -37,13 +37,13 @@ _DEPTH = 4
 
 
 def rolled(
-    nodes: Sequence[Node], inputs: Collection[int], roots: Collection[int], notes: list[str]
+    columns: Columns, inputs: Collection[int], roots: Collection[int], notes: list[str]
 ) -> tuple[list[Node], dict[int, int]] | None:
     """Return a shorter tape, with loops in place of what repeats itself; None for short ones.
 
     Parameters
     ----------
-    nodes : sequence of Node
+    columns : Columns
         A tape. The values of its nodes are numbers and arrays, or Vars of a tape further out.
     inputs : collection of int
         Leaves that stay.
@@ -59,21 +59,24 @@ def rolled(
     dict of int to int
         Where inputs and roots are on it.
     """
-    if len(nodes) < LEAST_NODES:
+    if len(columns.nodes) < LEAST_NODES:
         return None
-    tape, place = without_dead(nodes, inputs, roots)
+    tape, place = list(columns.nodes), {id: id for id in (*inputs, *roots)}
+    if not columns.are_all_read(place):
+        tape, place = without_dead(tape, inputs, roots)
+        columns = Columns(tape)
     bodies: dict[Any, Any] = {}
     least = LEAST_NODES
     for _ in range(_DEPTH):
-        table = Table(tape, {place[id] for id in inputs})
-        shorter = Shorter(table, set(place.values()), bodies, notes)
-        for run in runs(table.codes, _LEAST_STEPS, least):
+        shorter = Shorter(columns, set(place.values()), bodies, notes)
+        for run in runs(columns.kinds({place[id] for id in inputs}), _LEAST_STEPS, least):
             shorter.roll(run)
         if not shorter.count:
             break
         shorter.finish()
         tape, numbers = without_dead(shorter.nodes, [shorter.place[at] for at in place.values()])
         place = {id: numbers[shorter.place[at]] for id, at in place.items()}
+        columns = Columns(tape)
         least = LEAST_NODES // 8  # of which some are loops themselves
     return tape, place
 
@@ -113,17 +116,17 @@ class Shorter:
     """
 
     def __init__(
-        self, table: Table, roots: Collection[int], bodies: dict[Any, Any], notes: list[str]
+        self, columns: Columns, roots: Collection[int], bodies: dict[Any, Any], notes: list[str]
     ) -> None:
-        self.table = table
+        self.columns = columns
         self.nodes: list[Node] = []
         self.place: list[int] = []
         self.count = 0
         self.bodies = bodies
         self._notes = notes
-        self._readers = np.zeros(len(table.nodes) + 1, np.int64)  # the last node that reads each
-        np.maximum.at(self._readers, table.parents, table.owners)  # constants count for the one too many
-        self._readers[list(roots)] = len(table.nodes)
+        self._readers = np.zeros(len(columns.nodes) + 1, np.int64)  # the last node that reads each
+        np.maximum.at(self._readers, columns.parents, columns.owners)  # constants count for the one too many
+        self._readers[list(roots)] = len(columns.nodes)
 
     def roll(self, run: Run) -> None:
         """Append the nodes up to a run, and a loop in its place; not if it is none after all."""
@@ -131,7 +134,7 @@ class Shorter:
         for attempt in self._attempts(run):
             nodes, places = len(self.nodes), len(self.place)
             try:
-                loop = Sources(self.table, attempt)
+                loop = Sources(self.columns, attempt)
                 self._copy(attempt.start)
                 self._append_loop(loop)
             except (Misfit, errors.TapeError) as error:
@@ -144,7 +147,7 @@ class Shorter:
 
     def finish(self) -> None:
         """Append the nodes after the last loop."""
-        self._copy(len(self.table.nodes))
+        self._copy(len(self.columns.nodes))
 
     def _attempts(self, run: Run) -> list[Run]:
         """Return a run with the fewest values from step to step, and with a step less at either end."""
@@ -167,7 +170,7 @@ class Shorter:
     def _copy(self, stop: int) -> None:
         """Append the nodes of the old tape up to one."""
         for id in range(len(self.place), stop):
-            node = self.table.nodes[id]
+            node = self.columns.nodes[id]
             if node.call.op is stack_op:
                 self._copy_stack(node)
             else:
@@ -235,14 +238,14 @@ class Shorter:
         return at, self.nodes[at].value
 
     def _append_loop(self, loop: Sources) -> None:
-        run, table = loop.run, self.table
+        run, columns = loop.run, self.columns
         is_wanted = self._readers[run.start : run.stop] >= run.stop
         wanted = {*(run.start + np.flatnonzero(is_wanted)).tolist()}
         alone = {id for id in wanted if (id - run.start) % run.period in loop.alone | loop.elements.keys()}
         base = len(self.place)
         self.place += [-1] * (run.stop - base)
         for id in sorted(wanted & alone):
-            self._copy_node(table.nodes[id])
+            self._copy_node(columns.nodes[id])
             self.place[id] = len(self.nodes) - 1
         last_step = run.stop - run.period
         collected = sorted({(id - run.start) % run.period for id in wanted - alone if id < last_step})
@@ -251,7 +254,7 @@ class Shorter:
         results = builder.append()
         for j, k in builder.final_results.items():
             self.place[last_step + j] = results(k)
-            self._keep_kind(self.place[last_step + j], table.nodes[last_step + j])
+            self._keep_kind(self.place[last_step + j], columns.nodes[last_step + j])
         for j, k in builder.collected_results.items():
             array = results(k)
             for step in range(run.steps):
@@ -259,7 +262,7 @@ class Shorter:
                 if id in wanted and self.place[id] < 0:
                     operand = (array, self.nodes[array].value)
                     self.place[id] = self.append(getitem_op, [operand], {"index": (step,)})
-                    self._keep_kind(self.place[id], table.nodes[id])
+                    self._keep_kind(self.place[id], columns.nodes[id])
 
     def _keep_kind(self, at: int, old: Node) -> None:
         """Make a number one of Python's, if that is what it was: it does not widen others."""

@@ -11,7 +11,7 @@ import numpy as np
 from tape.core.node import Handle, Node
 from tape.core.results import Results
 from tape.ops.structure.indexing import getitem_op
-from tape.transforms.loops.columns import Table
+from tape.transforms.loops.columns import Columns
 from tape.transforms.loops.elements import MOST_STACKED, Misfit, is_like
 from tape.transforms.loops.likeness import Same
 from tape.transforms.loops.periods import Run
@@ -40,10 +40,10 @@ class Sources:
         The positions of leaves.
     """
 
-    def __init__(self, table: Table, run: Run) -> None:
-        self.table = table
+    def __init__(self, columns: Columns, run: Run) -> None:
+        self.columns = columns
         self.run = run
-        self.nodes = [table.nodes[run.start + j] for j in range(run.period)]
+        self.nodes = [columns.nodes[run.start + j] for j in range(run.period)]
         self.elements: dict[int, tuple[Any, int, int]] = {}  # reads of an array by a counter
         self.sources: list[list[tuple[Any, ...]]] = []
         self.first: dict[tuple[int, int], Any] = {}  # of each state the node that it is at first
@@ -70,7 +70,7 @@ class Sources:
         """Note a position that reads another element of one array in each step."""
         if node.call.op is not getitem_op:
             return
-        run, nodes = self.run, self.table.nodes
+        run, nodes = self.run, self.columns.nodes
         indices = [nodes[run.start + j + k * run.period].call.attrs["index"] for k in range(run.steps)]
         first = indices[0]
         if all(index == first for index in indices):
@@ -87,7 +87,7 @@ class Sources:
         step = numbers[1] - numbers[0]
         if not step or any(b - a != step for a, b in pairwise(numbers)):
             raise Misfit(_INDEX)
-        parents, constants = self.table.parents_in(run, j, 0), self.table.constants_in(run, j, 0)
+        parents, constants = self.columns.parents_in(run, j, 0), self.columns.constants_in(run, j, 0)
         if (parents != parents[0]).any() or (constants != constants[0]).any():
             raise Misfit(_INDEX)
         if parents[0] >= run.start or len(node.inputs) != 2:
@@ -98,7 +98,7 @@ class Sources:
     def _source(self, j: int, slot: int) -> tuple[Any, ...]:
         """Return where an operand comes from."""
         run = self.run
-        parents = self.table.parents_in(run, j, slot)
+        parents = self.columns.parents_in(run, j, slot)
         first = int(parents[0])
         if first < 0:
             return self._constant(j, slot)
@@ -137,11 +137,11 @@ class Sources:
 
     def _constant(self, j: int, slot: int) -> tuple[Any, ...]:
         """Return a constant operand: the same in all steps, or one number for each."""
-        constants = self.table.constants_in(self.run, j, slot)
+        constants = self.columns.constants_in(self.run, j, slot)
         first = self.nodes[j].inputs[2 * slot + 1]
         if (constants == constants[0]).all():
             return ("value", Same(first))
-        values = self.table.values_in(self.run, j, slot)
+        values = self.columns.values_in(self.run, j, slot)
         kinds = {type(value) for value in values}
         if isinstance(first, (Handle, np.ndarray)) and all(is_like(value, first) for value in values):
             return ("values", Same(values))
