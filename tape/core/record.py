@@ -29,6 +29,7 @@ from tape.core.var import Var
 
 _NO_ATTRS: dict[str, Any] = {}
 _new: Callable[[type], Any] = object.__new__
+_Array = np.ndarray
 
 # Nodes and handles are made without their __init__, which takes half the time, and without a common function
 # for that, whose call would take a tenth.
@@ -72,7 +73,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 
     def record(x: Any, /) -> Any:
         if type(x) is not Var:
-            if type(x) is np.ndarray and not OPEN and x.dtype.kind in "fiubc":
+            if type(x) is _Array and not OPEN and x.dtype.kind in "fiubc":
                 return op.compute((x,), _NO_ATTRS)
             return on_program(x)
         ref = x.trace_ref
@@ -115,7 +116,7 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
             a = parent.value
             if parent.call.pull is not None or parent.is_param:
                 call = active_x
-        elif type(x) in FAST or (type(x) is np.ndarray and x.dtype.kind in "fiubc"):
+        elif type(x) in FAST or (type(x) is _Array and x.dtype.kind in "fiubc"):
             x_id, a = None, x
         elif isinstance(x, Handle):
             if not _is_outside(x, y):
@@ -134,7 +135,7 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
                 if ref is not None:
                     return bind(op, (x, y), _NO_ATTRS)
                 ref = y.trace_ref
-        elif type(y) in FAST or (type(y) is np.ndarray and y.dtype.kind in "fiubc"):
+        elif type(y) in FAST or (type(y) is _Array and y.dtype.kind in "fiubc"):
             y_id, b = None, y
         elif isinstance(y, Handle):
             if not _is_outside(y, x):
@@ -145,14 +146,14 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
             if b is NotImplemented:
                 return b
         if ref is None:
-            is_simple = type(a) is type(b) is np.ndarray and not OPEN
+            is_simple = type(a) is type(b) is _Array and not OPEN
             return op.compute((a, b), _NO_ATTRS) if is_simple else bind(op, (x, y), _NO_ATTRS)
         trace = ref()
         if trace is None or not trace.is_plain:
             return bind(op, (x, y), _NO_ATTRS)
         if OPEN and (
-            (x_id is None and type(a) is np.ndarray)  # which may belong to a program
-            or (y_id is None and type(b) is np.ndarray)
+            (x_id is None and type(a) is _Array)  # which may belong to a program
+            or (y_id is None and type(b) is _Array)
             or interceptor(trace.level)
         ):
             return bind(op, (x, y), _NO_ATTRS)
@@ -172,9 +173,9 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
         var.trace_ref, var.node, var.share = ref, node, None
         nodes.append(node)
         if x_id is None:
-            if type(a) is np.ndarray and call is not inactive and may_read(op, 0, a):
+            if type(a) is _Array and call is not inactive and may_read(op, 0, a):
                 trace.held.hold(a, node)
-        elif y_id is None and type(b) is np.ndarray and call is not inactive and may_read(op, 1, b):
+        elif y_id is None and type(b) is _Array and call is not inactive and may_read(op, 1, b):
             trace.held.hold(b, node)
         return var
 
