@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import tape
 from tape.core.node import Call, Node
-from tape.transforms.loops.columns import Columns, paired
+from tape.transforms.loops import rolling
+from tape.transforms.loops.columns import Columns, _ranks, paired
 from tape.transforms.loops.likeness import are_same
 from tape.transforms.loops.periods import Run
 
@@ -21,6 +22,24 @@ def test_pairs_have_one_number_if_they_are_equal(pairs):
         for b, n in zip(pairs, numbers, strict=True):
             assert (a == b) == (m == n)
     assert {*numbers} == {*range(len({*pairs}))}
+
+
+@given(st.lists(st.integers(-3, 40) | st.integers(-(2**63), 2**63 - 1)))
+def test_ranks_are_positions_in_order(numbers):
+    there = sorted({*numbers})
+    assert _ranks(np.array(numbers, np.int64)).tolist() == [there.index(number) for number in numbers]
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=3), max_size=12), st.sets(st.integers(0, 11)))
+def test_all_are_read_if_nothing_can_be_left_out(parents, roots):
+    call = Call(None, {}, None)
+    nodes = [
+        Node(1.0, call, tuple([x for parent in of for x in (parent % id if id else None, 1.0)]))
+        for id, of in enumerate(parents)
+    ]
+    roots = [root for root in roots if root < len(nodes)]
+    kept, _ = rolling.without_dead(nodes, [], roots)
+    assert Columns(nodes).are_all_read(roots) == (len(kept) == len(nodes))
 
 
 def test_columns_hold_the_operands_of_all_nodes():
@@ -35,6 +54,8 @@ def test_columns_hold_the_operands_of_all_nodes():
     for (owner, parent, value), wanted in zip(found, expected, strict=True):
         assert (owner, parent if parent >= 0 else None) == wanted[:2]
         assert value is wanted[2]
+    slots = [slot for node in trace.nodes for slot in range(len(node.inputs) // 2)]
+    assert columns.slots.tolist() == slots
     assert np.diff(columns.starts).tolist() == [len(node.inputs) // 2 for node in trace.nodes]
 
 

@@ -12,6 +12,7 @@ import tape
 from tape import ops
 from tape.core import dispatch, interpreter
 from tape.interpreters.batching import Lanes
+from tests.tiers import rounds
 
 
 class Doubling(dispatch.Interceptor):
@@ -123,6 +124,54 @@ def test_each_thread_has_its_own_scopes():
         assert work_in_a_thread(lambda: dispatch.interceptor(0)) is None
         assert work_in_a_thread(lambda: tape.grad(lambda x: x * x)(3.0)) == 6
     assert interpreter.innermost_open() is None
+
+
+def interceptor_naively(level, of_batches):
+    """Return the innermost interceptor that is open here, not busy, and deeper than a level."""
+    for one in reversed(interpreter.opened()):
+        if one.level <= level:
+            return None
+        if isinstance(one, dispatch.Interceptor) and not one.is_busy and one.sees_batches >= of_batches:
+            return one
+    return None
+
+
+@pytest.mark.parametrize("seed", range(rounds(20, 400)))
+def test_interceptors_are_found_whatever_was_opened_and_closed_in_which_order_and_context(seed):
+    rng = np.random.default_rng(seed)
+    current = []
+    contexts = [contextvars.copy_context()]
+
+    def compare():
+        levels = {-1, 0, *(one.level + k for one in current for k in (-1, 0, 1))}
+        for level in levels:
+            for of_batches in (False, True):
+                found = dispatch.interceptor(level, of_batches=of_batches)
+                assert found is interceptor_naively(level, of_batches)
+
+    for _ in range(40):
+        here = contexts[rng.integers(len(contexts))]
+        action = rng.integers(6)
+        if action < 2:
+            one = [tape.Trace, lambda: Lanes(2), Doubling, tape.no_grad][rng.integers(4)]()
+            if isinstance(one, Doubling):
+                one.sees_batches = bool(rng.integers(2))
+            current.append(one)
+            here.run(one.__enter__)
+        elif action == 2 and current:
+            here.run(current.pop(rng.integers(len(current))).__exit__, None, None, None)
+        elif action == 3:
+            contexts.append(here.copy())
+        elif action == 4 and current:
+            one = current[rng.integers(len(current))]
+            if isinstance(one, Doubling):
+                one.is_busy = not one.is_busy
+        for context in contexts:
+            context.run(compare)
+        assert work_in_a_thread(lambda: dispatch.interceptor(-1)) is None
+        work_in_a_thread(lambda here=here: here.run(compare))
+    for one in current:
+        one.__exit__(None, None, None)
 
 
 def test_many_threads_at_once_do_not_disturb_each_other():

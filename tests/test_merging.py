@@ -12,6 +12,7 @@ import tape
 from tape import errors
 from tape.core.op import Op
 from tape.transforms import _merge
+from tape.transforms.loops.columns import Columns
 from tests.tiers import rounds
 
 
@@ -43,7 +44,7 @@ def unmerged(monkeypatch):
 
     def program(f, *args):
         with monkeypatch.context() as patch:
-            patch.setattr(_merge, "_firsts", lambda nodes: None)
+            patch.setattr(_merge, "_firsts", lambda columns: None)
             return program_of(f, *args)
 
     return program
@@ -348,7 +349,7 @@ def firsts_naively(nodes):
                 and len(node.inputs) == len(other.inputs)
                 and all(p is q is None or (None not in (p, q) and firsts[p] == firsts[q]) for p, q in pairs)
                 and all(
-                    p is not None or (type(x), x) == (type(y), y)
+                    p is not None or (type(x), repr(x)) == (type(y), repr(y))
                     for p, x, y in zip(node.inputs[::2], node.inputs[1::2], other.inputs[1::2], strict=True)
                 )
             ):
@@ -384,5 +385,30 @@ def test_the_first_of_equal_nodes_is_that_of_a_naive_search(seed):
         for k in range(12):
             y = np.cos(y) * float(k % 3)
         made.append(y + chain)
-    expected = firsts_naively(trace.nodes)
-    assert (_merge._firsts(trace.nodes) or [*range(len(trace.nodes))]) == expected
+    assert_firsts_are_those_of_a_naive_search(trace.nodes)
+
+
+def assert_firsts_are_those_of_a_naive_search(nodes):
+    expected = firsts_naively(nodes)
+    found = _merge._firsts(Columns(nodes))
+    assert (found is None) == (expected == [*range(len(nodes))])
+    assert found is None or found == expected
+
+
+@pytest.mark.parametrize("is_hashed", [True, False])
+@pytest.mark.parametrize("seed", range(rounds(40, 400)))
+def test_nodes_that_differ_are_not_merged_whatever_their_hashes_are(seed, is_hashed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    if not is_hashed:  # as if all hashes were the same
+        monkeypatch.setattr(_merge, "_mixed", np.zeros_like)
+    trace = tape.Trace()
+    made = [trace.param(x) for x in (1.0, 2.0, 3.0)]
+    for _ in range(6):
+        x, y = made[rng.integers(len(made))], made[rng.integers(len(made))]
+        number = float(rng.integers(3)) * float(rng.choice([1.0, -1.0]))
+        kinds = [
+            lambda x, y, z: x - y, lambda x, y, z: x - z, lambda x, y, z: z - x, lambda x, y, z: x * z,
+            lambda x, y, z: np.sin(x), lambda x, y, z: np.cos(x), lambda x, y, z: np.stack([x, y])[0],
+        ]  # fmt: skip
+        made.append(kinds[rng.integers(len(kinds))](x, y, number))
+    assert_firsts_are_those_of_a_naive_search(trace.nodes)

@@ -49,7 +49,7 @@ class Block:
     def __init__(self, interpreter: Any, around: Block | None) -> None:
         self.interpreter = interpreter
         self.thread = get_ident()
-        self.intercepted = -1 if around is None else around.intercepted
+        self.intercepted: int = -1 if around is None else around.intercepted
         if interpreter.is_interceptor:
             self.intercepted = max(self.intercepted, interpreter.level)
 
