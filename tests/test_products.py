@@ -170,3 +170,35 @@ def test_a_kronecker_product_with_a_number_is_a_product(shape):
         trace, _, out = record(np.kron, operands)
         assert_same(out.value, np.kron(*operands))
         assert [node.op.name for node in trace.nodes if node.op is not None] == ["multiply"]
+
+
+# ---- gradients of a matrix times a vector ----------------------------------------------------------------
+
+
+LAYOUTS = {
+    "contiguous": lambda v: v,
+    "every second": lambda v: np.repeat(v, 2)[::2],
+    "reversed": lambda v: v[::-1].copy()[::-1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("is_left", [True, False])
+def test_gradient_of_a_matrix_times_a_vector_is_a_column_times_a_row(dtype, layout, is_left):
+    rng = np.random.default_rng(3)
+    factor = 1 + 1j if dtype == "c16" else 1.0
+    g, v = (layout((rng.normal(size=n) * factor).astype(dtype)) for n in (3, 5))
+    matrix = rng.normal(size=(3, 5) if is_left else (5, 3)).astype(dtype)
+    _, pull = tape.vjp(lambda m: m @ v if is_left else v @ m, matrix)
+    (gradient,) = pull(g)
+    column, row = (g, v) if is_left else (v, g)
+    assert_same(gradient, column[:, None] @ row[None, :])
+
+
+def test_a_program_reads_the_vector_of_a_product_anew():
+    v, w = np.array([1.0, 2.0]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    gradient = tape.compile(tape.grad(lambda w: np.sum(w @ v)))
+    np.testing.assert_array_equal(gradient(w), [[1, 2], [1, 2]])
+    v[:] = 5.0, 6.0
+    np.testing.assert_array_equal(gradient(w), [[5, 6], [5, 6]])

@@ -15,6 +15,7 @@ import numpy as np
 from tape.core import pattern_rules, series
 from tape.core.batch_rules import elementwise, lift
 from tape.core.fitting import fit
+from tape.core.interpreter import OPEN
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.record import recorder_of
@@ -57,7 +58,11 @@ def _product(x: Any, y: Any) -> Any:
 
 def _outer(x: Any, y: Any) -> Any:
     """Return a column times a row; one of them may be a scalar."""
-    return _product(reshape(x, (x.size, 1)), reshape(y, (1, y.size))) if x.ndim and y.ndim else x * y
+    if not x.ndim or not y.ndim:
+        return x * y
+    if type(x) is type(y) is np.ndarray and not OPEN:  # reshaped by NumPy itself, in half the time
+        return _forward(x.reshape(x.size, 1), y.reshape(1, y.size))
+    return _product(reshape(x, (x.size, 1)), reshape(y, (1, y.size)))
 
 
 def matrix_product(x: Any, y: Any) -> Any:
