@@ -85,7 +85,9 @@ def share_arrays(nodes: list[Node], unowned: Collection[int]) -> None:
     known: dict[Any, np.ndarray] = {}
     for number, node in enumerate(nodes):
         value = node.value
-        if node.op is None and type(value) is np.ndarray and id(value) in unowned and value.size <= _SMALL:
+        if node.call.op is not None or type(value) is not np.ndarray:
+            continue
+        if id(value) in unowned and value.size <= _SMALL:
             same = known.setdefault((value.dtype.str, value.shape, value.tobytes()), value)
             if same is not value:
                 nodes[number] = Leaf(same, False, None)

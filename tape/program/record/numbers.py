@@ -140,7 +140,7 @@ def _inside(number: Any) -> Any:
 
 def _is_weak(operand: Any) -> bool:
     """Return whether this is a Python number, or was one before it was traced."""
-    return type(operand) in (float, complex, int, bool) or is_number(operand)
+    return type(operand) in _NUMBERS or is_number(operand)
 
 
 def _unless_bool(operand: Any) -> Any:
@@ -149,6 +149,7 @@ def _unless_bool(operand: Any) -> Any:
     return bool(operand) if is_bool else operand
 
 
+_NUMBERS = frozenset({float, complex, int, bool})
 _round = Op(
     lambda x, *, ndigits: np.float64(round(float(x), ndigits)),  # np.round may differ in the last digit
     name="round",
