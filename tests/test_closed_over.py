@@ -10,12 +10,13 @@ from scipy import sparse
 
 import tape
 from tape import errors, ops, tree
-from tape.core.node import Leaf
+from tape.core.node import Call, Leaf, Node
 from tape.program.calls.arrays import Arrays, sampled
 from tape.program.calls.names import Bindings
-from tape.program.record.fixed import fixed_nodes, unowned_arrays
+from tape.program.record.fixed import _plain_arrays, fixed_nodes, unowned_arrays
 from tape.program.record.recording import record
 from tests.op_table import CASES, a_third, by_operation, one_of_each
+from tests.tiers import rounds
 
 X = np.array([1.0, 2.0])
 
@@ -374,6 +375,32 @@ def test_views_of_what_somebody_holds_have_an_owner():
     np.testing.assert_array_equal(compiled(X), X * np.exp(2.0))
     base[...] = 0.0
     np.testing.assert_array_equal(compiled(X), X)
+
+
+@pytest.mark.parametrize("seed", range(rounds(20, 200)))
+def test_references_of_a_tape_to_its_plain_arrays_and_their_bases_are_all_counted(seed):
+    rng = np.random.default_rng(seed)
+    pick = lambda things: things[rng.integers(len(things))]  # noqa: E731
+    owners = [np.arange(4.0) for _ in range(3)]
+    arrays = [*owners, *(pick(owners)[rng.integers(3) :] for _ in range(3))]
+    call = Call(ops.sin.op, {}, None)
+    nodes = [Leaf(pick(arrays), False, None) for _ in range(4)]
+    for _ in range(6):
+        parents = [pick([None, *range(len(nodes))]) for _ in range(2)]
+        values = [pick([*arrays, 1.0]) if p is None else nodes[p].value for p in parents]
+        value = pick([np.ones(4), pick(arrays)[:2], pick(arrays), np.float64(2.0)])
+        nodes.append(Node(value, call, (parents[0], values[0], parents[1], values[1])))
+    given, held = _plain_arrays(nodes, {0})
+    leaves = [node.value for node in nodes[1:4]]
+    operands = [x for node in nodes for p, x in zip(node.parents, node.operands, strict=True) if p is None]
+    expected = {id(x) for x in (*leaves, *operands) if isinstance(x, np.ndarray)}
+    assert given.keys() == expected
+    slots = [x for node in nodes for x in (node.value, *node.operands)]
+    bases = [x.base for x in {id(x): x for x in slots if isinstance(x, np.ndarray)}.values()]
+    for array in given.values():
+        for one in (array, array.base):
+            if one is not None:
+                assert held[id(one)] == sum(x is one for x in (*slots, *bases))
 
 
 def test_unowned_arrays_and_fixed_nodes():

@@ -51,7 +51,7 @@ def unowned_arrays(nodes: Sequence[Node], inputs: Collection[int]) -> frozenset[
 def _plain_arrays(
     nodes: Sequence[Node], inputs: Collection[int]
 ) -> tuple[dict[int, np.ndarray], Counter[int]]:
-    """Return the plain arrays on a tape by id, and how often it refers to each and to the bases of views."""
+    """Return the plain arrays on a tape by id, and how often it refers to each and to the base of each."""
     operands = list(chain.from_iterable([node.inputs for node in nodes]))
     given = [
         value
@@ -63,10 +63,11 @@ def _plain_arrays(
             given.append(node.value)
     if not given:  # as on most tapes that are long
         return {}, Counter()
-    every = [value for value in operands[1::2] if type(value) is np.ndarray]
-    every += [node.value for node in nodes if type(node.value) is np.ndarray]
-    held = Counter(map(id, every))
-    held.update([id(value.base) for value in {id(value): value for value in every}.values()])
+    values = operands[1::2] + [node.value for node in nodes]
+    counted = {id(one) for value in given for one in (value, value.base) if one is not None}
+    held = Counter(filter(counted.__contains__, map(id, values)))
+    views = {id(value): value for value in values if type(value) is np.ndarray and value.base is not None}
+    held.update([id(view.base) for view in views.values()])
     return {id(value): value for value in given}, held
 
 
