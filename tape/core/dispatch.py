@@ -158,7 +158,7 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
     With ``of_batches`` it is one that sees batches.
     """
     blocks = BLOCKS.get()
-    if not blocks or blocks[-1].intercepted <= level:  # nearly always; recorders ask before each operation
+    if not blocks or blocks[-1].intercepted <= level:  # nearly always
         return None
     thread = get_ident()
     for block in reversed(blocks):

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.dispatch import interceptor
 from tape.core.failures import NUMPY_ERRORS
 from tape.core.held import may_read
-from tape.core.interpreter import OPEN
+from tape.core.interpreter import BLOCKS, OPEN
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
 from tape.core.operands import FAST, as_operand, other_operand
@@ -32,7 +31,7 @@ _new: Callable[[type], Any] = object.__new__
 _Array = np.ndarray
 
 # Nodes and handles are made without their __init__, which takes half the time, and without a common function
-# for that, whose call would take a tenth.
+# for that, whose call would take a tenth. Likewise whether there may be an interceptor is asked in place.
 
 
 def recorder_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -78,7 +77,11 @@ def _unary(op: Op) -> Callable[..., Any]:
             return on_program(x)
         ref = x.trace_ref
         trace = ref()
-        if trace is None or not trace.is_plain or (OPEN and interceptor(trace.level)):
+        if (
+            trace is None
+            or not trace.is_plain
+            or (OPEN and (blocks := BLOCKS.get()) and blocks[-1].intercepted > trace.level)
+        ):
             return bind(op, (x,), _NO_ATTRS)
         parent = x.node
         a = parent.value
@@ -154,7 +157,7 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
         if OPEN and (
             (x_id is None and type(a) is _Array)  # which may belong to a program
             or (y_id is None and type(b) is _Array)
-            or interceptor(trace.level)
+            or ((blocks := BLOCKS.get()) and blocks[-1].intercepted > trace.level)
         ):
             return bind(op, (x, y), _NO_ATTRS)
         if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):
