@@ -294,6 +294,8 @@ CALLS = {
     "several": lambda x: np.concatenate([x, x[:1]], axis=0),
     "a number": lambda x: np.mean(x),
     "sorting": lambda x: np.sort(x, axis=0),
+    "a shape": lambda x: np.reshape(x, (3, 2)),
+    "axes": lambda x: np.sum(x, axis=(0, 1)),
 }
 
 
@@ -339,4 +341,44 @@ def test_calls_alike_decide_nothing_anew_in_programs(monkeypatch):
     monkeypatch.setattr(indexing, "parsed", lambda index: asked.append(index) or parsed(index))
     compiled = tape.compile(tape.grad(lambda x: sum(x[1] for _ in range(50)).sum()))
     np.testing.assert_array_equal(compiled(np.ones((2, 7))), [[0.0] * 7, [50.0] * 7])
+    assert len(asked) < 10
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tuples_and_lists_that_vary_between_calls_are_other_calls_in_programs(dtype):
+    ways = [
+        lambda x: np.reshape(x, (3, 2)), lambda x: np.reshape(x, (2, 3)), lambda x: np.reshape(x, [6, 1]),
+        lambda x: np.reshape(x, (-1, 2)), lambda x: np.reshape(x, (6,)), lambda x: x.transpose((1, 0)),
+        lambda x: x.transpose((0, 1)), lambda x: np.sum(x, axis=(0,)), lambda x: np.sum(x, axis=(1,)),
+        lambda x: np.take(x, [1, 0], axis=0), lambda x: np.take(x, [0, 1], axis=0),
+        lambda x: np.tile(x, (1, 2)), lambda x: np.tile(x, (2, 1)),
+    ]  # fmt: skip
+
+    def f(x):
+        total = 0.0
+        for turn in range(3):
+            for k, way in enumerate(ways):
+                out = way(x)
+                total = total + np.sum(out * np.cos(np.arange(out.size, dtype=dtype).reshape(out.shape) * k))
+                x = x + dtype(turn)
+        return total
+
+    compiled = tape.compile(tape.value_and_grad(f))
+    x = np.arange(6, dtype=dtype).reshape(2, 3)
+    for scale in (1, 2, 3):
+        for found, expected in zip(
+            compiled(x * dtype(scale)), tape.value_and_grad(f)(x * scale), strict=True
+        ):
+            assert found.dtype == expected.dtype == dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype is np.float32 else 1e-12)
+
+
+def test_calls_with_a_shape_decide_nothing_anew_in_programs(monkeypatch):
+    from tape.ops.structure import shape
+
+    asked = []
+    as_shape = shape.as_shape
+    monkeypatch.setattr(shape, "as_shape", lambda given: asked.append(given) or as_shape(given))
+    compiled = tape.compile(tape.grad(lambda x: sum(x.reshape((7, 2)) for _ in range(50)).sum()))
+    np.testing.assert_array_equal(compiled(np.ones((2, 7))), np.full((2, 7), 50.0))
     assert len(asked) < 10

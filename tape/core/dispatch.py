@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.core.interpreter import BLOCKS, OPEN, Interpreter, next_level, opened, pop, push
+from tape.core.interpreter import BLOCKS, OPEN, Interpreter, next_level, pop, push
 from tape.core.node import Handle
 
 if TYPE_CHECKING:
@@ -176,7 +176,8 @@ def interceptor(level: int, *, of_batches: bool = False) -> Interceptor | None:
 
 def is_intercepted() -> bool:
     """Whether an interceptor or a program recorder is open in this very context."""
-    return any(map(OPEN.__contains__, opened()))
+    thread = get_ident()
+    return any(block.interpreter in OPEN and block.thread == thread for block in BLOCKS.get())
 
 
 def resolve(leaf: Any) -> Any:

@@ -76,7 +76,7 @@ def on_programs(
             key += kwargs
             parts = (*args, *kwargs.values())
         depth = _note(parts, key, operands, refs, static, layout)
-        if not depth or depth != len(refs):
+        if depth < 1 or depth != len(refs):
             return function(*args, **kwargs)
         traces = _nested(refs)
         if traces is None:
@@ -125,7 +125,8 @@ def _appended(kind: _Kind, traces: Sequence[Any], depth: int, operands: Sequence
         below.append(operand)
     depth += 1
     value = kind.run(*below) if depth == len(traces) else _appended(kind, traces, depth, below)
-    if type(value) is not np.ndarray and not isinstance(value, (np.generic, Handle)):
+    # Handles first: a traced value finds out who asks for its class, which takes long.
+    if type(value) is not np.ndarray and not isinstance(value, (Handle, np.generic)):
         return None
     node, nodes = _new(Node), trace.nodes
     node.value, node.call, node.inputs = value, kind.calls[depth - 1], tuple(inputs)
@@ -148,7 +149,7 @@ def _note(
 ) -> int:
     """Note what a call depends on, what it computes with, and the traces of that.
 
-    Return how many traces the Var has that is nested in most; 0 if there is none, or if anything among the
+    Return how many traces the Var has that is nested in most, 0 if there is none; -1 if anything among the
     arguments is none of what is expected here.
     """
     depth = 0
@@ -162,7 +163,7 @@ def _note(
                 if ref not in refs:
                     refs.append(ref)
                 if layout and value.share is not None:
-                    return 0
+                    return -1
                 key += (refs.index(ref), node.call.pull is not None or node.is_param)
                 value = node.value
                 own += 1
@@ -173,7 +174,7 @@ def _note(
             elif isinstance(value, np.generic):
                 key.append(type(value))
             else:
-                return 0
+                return -1
             operands.append(part)
             depth = max(depth, own)
         elif kind is int or part is None:
@@ -181,14 +182,14 @@ def _note(
         elif kind is tuple or kind is list:
             key += (kind, len(part))
             inside = _note(part, key, operands, refs, static, layout)
-            if not inside and part:
-                return 0
+            if inside < 0:
+                return -1
             depth = max(depth, inside)
         elif kind is slice:
             start, stop, step = part.start, part.stop, part.step
             for limit in (start, stop, step):
                 if limit is not None and type(limit) is not int:
-                    return 0
+                    return -1
             key += (slice, start, stop, step)
         elif kind is float:
             key.append(float)
@@ -196,7 +197,7 @@ def _note(
         elif kind in static:
             key += (kind, part)
         else:
-            return 0
+            return -1
     return depth
 
 

@@ -216,6 +216,8 @@ class Recorder(Trace):
     def note_numbers(self, values: Iterable[Any]) -> None:
         """Note the NumPy scalars among options: they may have been read from an array that is closed over."""
         for value in values:
+            if isinstance(value, Handle):  # looked at first: a traced value finds out who asks for its class
+                continue
             if isinstance(value, np.generic):
                 self.numbers_read.append(value)
             elif type(value) in (tuple, list):
