@@ -67,7 +67,8 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
             floats = float32s(source)
             sum_elements(floats, floats, before, reduced, after, float32s(out), np.float32(0), 0.0)
         else:
-            _sum_integers(int64s(source), before, reduced, after, int64s(out))
+            integers, zero = int64s(source), np.int64(0)
+            sum_elements(integers, integers, before, reduced, after, int64s(out), zero, zero)
     elif kind == _PROD:
         if dtype == FLOAT64:
             _product(float64s(source), before, reduced, after, float64s(out), 1.0)
@@ -79,22 +80,7 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
         _extreme(kind, dtype, source, before, reduced, after, out)
 
 
-# ---- other sums, products ---------------------------------------------------------------------------
-
-
-@inner
-def _sum_integers(x, before, reduced, after, out):  # type: ignore[no-untyped-def]
-    for a in range(before):
-        for b in range(a * after, (a + 1) * after):
-            out[b] = 0
-        if after == 1:
-            for i in range(a * reduced, (a + 1) * reduced):
-                out[a] += x[i]
-            continue
-        for r in range(reduced):
-            row = (a * reduced + r) * after
-            for b in range(after):
-                out[a * after + b] += x[row + b]
+# ---- products, any and all ---------------------------------------------------------------------------
 
 
 @exact  # in NumPy's order: another one overflows elsewhere, and infinity times zero is NaN
