@@ -7,6 +7,7 @@ from functools import lru_cache
 from tape.kernels import (
     columns,
     counting,
+    differences,
     factors,
     indices,
     matrices,
@@ -32,6 +33,7 @@ GROUPS: dict[str, dict[str, Kernel]] = {
     "counting": counting.KERNELS,
     "sliding": sliding.KERNELS,
     "sparse": sparse.KERNELS,
+    "differences": differences.KERNELS,
     "products of doubles": matrices.DOUBLES,
     "products of singles": matrices.SINGLES,
     "products by rows": matrices.BY_ROWS,

@@ -1,4 +1,7 @@
-"""Tiles of products of matrices: instructions for a few rows and vectors, whose sums stay in registers."""
+"""Tiles of products of matrices: instructions for a few rows and vectors, whose sums stay in registers.
+
+Sums of squared differences and of weighted differences have the form of products, and tiles of their own.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,21 @@ class _Arguments(NamedTuple):
     factor: Any
 
 
-def tile(number: Any, rows: int, widths: Sequence[int]) -> Any:
-    """Return the compiled function that computes so many rows of a product, in vectors of so many bytes."""
+def tile(number: Any, rows: int, widths: Sequence[int], kind: type[Tile] | None = None) -> Any:
+    """Return the compiled function that computes so many rows of a product, in vectors of so many bytes.
+
+    Parameters
+    ----------
+    number : numba.types.Float
+        The dtype.
+    rows : int
+        How many; fewer are computed where fewer are left.
+    widths : sequence of int
+        Bytes of the vectors.
+    kind : type, optional
+        What is summed up; products if that is not given.
+    """
+    made_by = kind or Tile
 
     @intrinsic
     def compute(  # type: ignore[no-untyped-def]
@@ -48,7 +64,7 @@ def tile(number: Any, rows: int, widths: Sequence[int]) -> Any:
         total_column, last, factor,
     ):  # fmt: skip
         def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-            code = _Tile(builder, context.get_value_type(number), widths, _Arguments(*values))
+            code = made_by(builder, context.get_value_type(number), widths, _Arguments(*values))
             numbers = [_integer(r) for r in range(rows)]
             are_all = builder.icmp_signed(">=", code.of.rows, _integer(rows))
             with builder.if_else(are_all) as (with_all, with_some):
@@ -64,8 +80,8 @@ def tile(number: Any, rows: int, widths: Sequence[int]) -> Any:
     return compute
 
 
-class _Tile:
-    """The instructions of a tile."""
+class Tile:
+    """The instructions of a tile of a product."""
 
     def __init__(self, builder: Any, element: Any, widths: Sequence[int], of: _Arguments) -> None:
         self.builder, self.element, self.of = builder, element, of
@@ -80,11 +96,21 @@ class _Tile:
 
     def compute(self, steps: Sequence[Any]) -> None:
         """Compute the rows with these numbers."""
-        builder, of = self.builder, self.of
+        builder = self.builder
         sums = [[cgutils.alloca_once(builder, kind) for kind in self.vectors] for _ in steps]
         for place in chain(*sums):
             builder.store(ir.Constant(place.type.pointee, None), place)
-        self.multiply([self.along(of.a, step, of.a_row) for step in steps], sums)
+        self.multiply(steps, sums)
+        self.finish(steps, sums)
+        with builder.if_else(self.is_whole) as (whole, part):
+            with whole:  # memory that is in no cache takes several times as long with a mask
+                self.write(steps, sums, False)
+            with part:
+                self.write(steps, sums, True)
+
+    def finish(self, steps: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
+        """Multiply the sums with the factor, and add the total."""
+        builder, of = self.builder, self.of
         with builder.if_then(builder.fcmp_unordered("!=", of.factor, ir.Constant(self.element, 1.0))):
             for place in chain(*sums):
                 factor = self.spread(of.factor, place.type.pointee)
@@ -97,24 +123,29 @@ class _Tile:
                     self.add([partial(self.load, at) for at in totals], sums)
                 with with_numbers:
                     self.add([partial(self.spread_at, at) for at in totals], sums)
-        with builder.if_else(self.is_whole) as (whole, part):
-            with whole:  # memory that is in no cache takes several times as long with a mask
-                self.write(steps, sums, False)
-            with part:
-                self.write(steps, sums, True)
 
-    def multiply(self, starts: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
-        """Sum up the products of numbers of rows, which begin at these addresses, and of vectors."""
+    def multiply(self, steps: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
+        """Sum up the products of numbers of these rows and of vectors."""
         builder, of = self.builder, self.of
+        starts = [self.along(of.a, step, of.a_row) for step in steps]
+        others = self.others(steps)
         with cgutils.for_range(builder, of.k) as loop:
             below, ahead = self.along(of.b, loop.index, of.b_row), builder.mul(loop.index, of.a_column)
             right = [self.load(below, v) for v in range(len(self.vectors))]
-            for start, of_row in zip(starts, sums, strict=True):
+            for start, of_row, there in zip(starts, sums, others, strict=True):
                 left = self.number_at(builder.add(start, ahead))
-                for kind, x, place in zip(self.vectors, right, of_row, strict=True):
+                for kind, x, place, other in zip(self.vectors, right, of_row, there, strict=True):
+                    factors = self.factors(self.spread(left, kind), x, other)
                     add = self.function("fmuladd", kind, kind, (kind,) * 3)
-                    found = builder.call(add, [self.spread(left, kind), x, builder.load(place)])
-                    builder.store(found, place)
+                    builder.store(builder.call(add, [*factors, builder.load(place)]), place)
+
+    def others(self, steps: Sequence[Any]) -> list[list[Any]]:
+        """Return what each row and vector has beside the factors."""
+        return [[None] * len(self.vectors) for _ in steps]
+
+    def factors(self, left: Any, right: Any, other: Any) -> tuple[Any, Any]:
+        """Return the factors of a term."""
+        return left, right
 
     def add(self, read: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
         """Add what is read for each row and vector."""
@@ -167,6 +198,32 @@ class _Tile:
         """A function of LLVM's on vectors."""
         full = f"llvm.{name}.v{kind.count}{kind.element.intrinsic_name}{suffix}"
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), full)
+
+
+class TileOfSquares(Tile):
+    """Sums of the squares of the differences between numbers of a row and vectors."""
+
+    def factors(self, left: Any, right: Any, other: Any) -> tuple[Any, Any]:
+        difference = self.builder.fsub(left, right)
+        return difference, difference
+
+
+class TileOfDifferences(Tile):
+    """Sums of the differences between vectors and rows of the total, with weights; the result takes them up.
+
+    The rows of the total stay in registers.
+    """
+
+    def others(self, steps: Sequence[Any]) -> list[list[Any]]:
+        starts = [self.along(self.of.total, step, self.of.total_row) for step in steps]
+        return [[self.load(start, v) for v in range(len(self.vectors))] for start in starts]
+
+    def factors(self, left: Any, right: Any, other: Any) -> tuple[Any, Any]:
+        return left, self.builder.fsub(right, other)
+
+    def finish(self, steps: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
+        starts = [self.along(self.of.out, step, self.of.out_row) for step in steps]
+        self.add([partial(self.load, start) for start in starts], sums)
 
 
 def turning(number: Any) -> Any:

@@ -26,6 +26,7 @@ from tape.kernels.compiled import (
     convert,
     copies,
     counting,
+    differences,
     eager,
     exponentials,
     factors,
@@ -67,8 +68,8 @@ _TELLING = (
     workers.serve,
 )  # fmt: skip
 _OF_KERNELS = (
-    columns, counting, factors, indices, matrices, searching, selection, sliding, small, sorting, sparse,
-    windowed,
+    columns, counting, differences, factors, indices, matrices, searching, selection, sliding, small, sorting,
+    sparse, windowed,
 )  # fmt: skip
 _KERNELS = {name: function for module in _OF_KERNELS for name, function in module.KERNELS.items()}
 _LOOPS: tuple[Any, ...] = (normal, circular, exponentials, logarithms)

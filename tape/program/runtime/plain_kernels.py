@@ -220,6 +220,22 @@ def _sampled_product(index: Any, left: Any, right: Any, parameters: Any) -> Any:
     return (left.reshape(-1, width) @ right.reshape(-1, width).T)[row, column]
 
 
+def _squared_distances(x: Any, y: Any, parameters: Any) -> Any:
+    batch, rows, columns, length = parameters
+    differences = (
+        x.reshape(batch, rows, 1, length) - y.reshape(batch, length, columns).swapaxes(1, 2)[:, None]
+    )
+    return np.sum(differences**2, axis=3)
+
+
+def _weighted_differences(weights: Any, x: Any, y: Any, parameters: Any) -> Any:
+    batch, rows, columns, length, is_turned = parameters
+    if is_turned:
+        weights = weights.reshape(batch, rows, length).swapaxes(1, 2)
+    differences = x.reshape(batch, length, 1, columns) - y.reshape(batch, 1, rows, columns)
+    return np.sum(weights.reshape(batch, length, rows, 1) * differences, axis=1)
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "sparse_product": _sparse_product,
     "sparse_turned_product": partial(_sparse_product, turned=True),
@@ -250,6 +266,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "places": _places,
     "runs": _runs,
     "correlate": _correlate,
+    "squared_distances": _squared_distances,
+    "weighted_differences": _weighted_differences,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
 }
