@@ -5,7 +5,7 @@ import optree
 import pytest
 
 import tape
-from tape.program.ir import tiling
+from tape.program.ir import differences, tiling
 from tests.oracles import assert_close
 
 
@@ -43,6 +43,10 @@ def array(*shape, dtype=np.float64):
 
 
 def distances(x, y):
+    return np.sum(np.abs(x[:, None, :] - y), axis=2)
+
+
+def squared_distances(x, y):
     return np.sum((x[:, None, :] - y) ** 2, axis=2)
 
 
@@ -138,6 +142,50 @@ def test_gradients_in_tiles(small, name):
         gradient = total
     results, _ = made(gradient, x, y)
     check(results, gradient(x, y))
+
+
+def energy(x, y):
+    return np.sum(np.exp(-np.min(squared_distances(x, y), axis=1)))
+
+
+def energies(x, y):
+    return np.sum(np.sin(tape.vmap(squared_distances)(x.reshape(-1, 3, 5), y.reshape(-1, 3, 5))))
+
+
+KERNELS = {
+    "distances": (lambda x, y: np.min(squared_distances(x, y), axis=1), 1),
+    "distances, of columns": (lambda x, y: np.min(np.sin(squared_distances(y, x)), axis=0), 1),
+    "gradient by rows": (tape.grad(energy), 2),
+    "gradient by what all rows see": (tape.grad(energy, argnums=1), 2),
+    "both": (tape.grad(energy, argnums=(0, 1)), 3),
+    "a batch": (lambda x, y: np.sum(np.sin(
+        tape.vmap(squared_distances)(x.reshape(-1, 3, 5), y.reshape(-1, 3, 5))), axis=(1, 2)), 1),
+    "gradients of a batch": (tape.grad(energies, argnums=(0, 1)), 3),
+}  # fmt: skip
+"""Functions with kernels of differences, and how many kernels are in loops."""
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rows", [24, 27])
+@pytest.mark.parametrize("name", KERNELS)
+def test_sums_over_differences_of_pairs_in_tiles(small, monkeypatch, name, rows, dtype):
+    monkeypatch.setattr(differences, "_WORTH_IT", 1)
+    x, y = array(rows, 5, dtype=dtype), array(1, rows, 5, dtype=dtype)[0]
+    f, count = KERNELS[name]
+    results, loops = made(f, x, y)
+    inside = [of for loop in loops for of in loop.body.instructions if of.op == "kernel"]
+    assert len(inside) == count
+    for result, wanted in zip(results, optree.tree_leaves(f(x, y)), strict=True):
+        assert_close(result, wanted, 1000 * np.finfo(dtype).eps)
+
+
+def test_distances_and_their_derivatives_are_never_whole():
+    x, y = array(1003, 8), array(1600, 8)  # 12.8 MB of distances
+    compiled = tape.compile(tape.grad(energy, argnums=(0, 1)))
+    for result, wanted in zip(compiled(x, y), tape.grad(energy, argnums=(0, 1))(x, y), strict=True):
+        assert_close(result, wanted)
+    (program,) = compiled.programs.values()
+    assert program.explain().arena_bytes < 2 << 20
 
 
 def test_sums_of_float32_add_up_in_float64(small, monkeypatch):

@@ -150,7 +150,8 @@ class _Copies:
             of = old[id]
             operands = [self._operand(id, k, x) for k, x in enumerate(of.operands)]
             shape = of.shape if tiling.is_total(id) else tiling.rows_of(id, self.items)
-            self.place[id] = self.push(of.op, operands, of.attrs, shape, of.dtype)
+            attrs = tiling.attrs_of(id, self.items)
+            self.place[id] = self.push(of.op, operands, attrs, shape, of.dtype)
 
     def _operand(self, id: int, k: int, x: int) -> int:
         if x in self.place:

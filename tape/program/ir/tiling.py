@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tape.config import num_threads
+from tape.program.ir.differences import rows_of_kernel
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import ELEMENTWISE, VIEWS
 from tape.program.ir.tile_loops import TileLoops
@@ -118,6 +119,8 @@ class Tiling:
             if 0 not in attrs[1]:
                 return ROWS
             return TOTAL if attrs[0] == "sum" and of.dtype.kind == "f" and any(self._made(of)) else NO
+        if op == "kernel":
+            return self._kind_of_kernel(of)
         if not self._divides(lead):
             return NO
         if op in ELEMENTWISE:
@@ -138,6 +141,18 @@ class Tiling:
             (x,) = of.operands
             return ROWS if self.kinds[x] == ROWS and _KEEPS_ROWS[op](of, self.old[x]) else NO
         return NO
+
+    def _kind_of_kernel(self, of: Instruction) -> int:
+        rows = rows_of_kernel(of)
+        if rows is None:
+            return NO
+        of_each = list(zip(of.operands, rows.operands, strict=True))
+        (lead, *others) = {self.old[x].shape[0] for x, has_rows in of_each if has_rows}
+        if others or not all(self._has_rows(x) if rows else self.kinds[x] != ROWS for x, rows in of_each):
+            return NO
+        if rows.are_summed:
+            return TOTAL if any(self._made(of)) else NO
+        return ROWS if of.shape[0] == lead else NO
 
     def _divides(self, length: int) -> bool:
         return length >= self.count and not length % self.count
@@ -267,6 +282,9 @@ class Tiling:
         operand = self.old[of.operands[k]]
         if of.op in ("fold", "sum_product"):
             return True
+        if of.op == "kernel":
+            rows = rows_of_kernel(of)
+            return rows is not None and rows.operands[k]
         if of.op == "take":
             return (of.attrs[0] > 0) == (k == 0)
         if of.op in ("matmul", "matmul_add") and len(of.shape) == 2 and k == len(of.operands) - 1:
@@ -276,6 +294,16 @@ class Tiling:
     def is_total(self, id: int) -> bool:
         """Return whether an instruction makes a total over rows."""
         return self.kinds[id] == TOTAL
+
+    def attrs_of(self, id: int, items: int) -> tuple[Any, ...]:
+        """Return the attributes of an instruction for so many rows."""
+        of = self.old[id]
+        rows = rows_of_kernel(of) if of.op == "kernel" else None
+        if rows is None:
+            return of.attrs
+        name, parameters = of.attrs
+        k = rows.parameter
+        return name, (*parameters[:k], parameters[k] // self.count * items, *parameters[k + 1 :])
 
     def rows_of(self, x: int, items: int) -> tuple[int, ...]:
         """Return the shape of so many rows of a value."""
