@@ -108,6 +108,24 @@ CHOSEN = {
     "sum and a vector": (lambda a, b, c: c[:, 0] + a @ b[:, 0], [A, B, C], "matmul add"),
     "product of results": (lambda a, b, c: (a @ b) * c, [A, B, C], "matmul multiply"),
     "maximum of results": (lambda a, b, c: np.maximum(a @ b, c), [A, B, C], "matmul maximum"),
+    # stacks of products with vectors
+    "stack of dot products": (
+        lambda x, y: x @ y, [rows(5, 1, 99), rows(5, 99, 1)], "sum_product"),
+    "dot products of all pairs": (
+        lambda x, y: x @ y, [rows(5, 1, 1, 64), rows(6, 64, 1)], "multiply sum"),
+    "longer dot products of all pairs": (
+        lambda x, y: x @ y, [rows(5, 1, 1, 65), rows(6, 65, 1)], "matmul"),
+    "small matrices and vectors": (
+        lambda x, y: x @ y, [rows(5, 8, 8), rows(5, 8, 1)], "multiply sum"),
+    "larger matrices and vectors": (lambda x, y: x @ y, [rows(5, 5, 13), rows(5, 13, 1)], "matmul"),
+    "vectors and matrices": (lambda x, y: x @ y, [rows(5, 1, 3), rows(5, 3, 3)], "matmul"),
+    "one matrix for vectors": (lambda x, y: x @ y, [rows(30, 40), rows(5, 40, 1)], "matmul"),
+    "one vector for vectors": (lambda x, y: x @ y, [rows(1, 40), rows(5, 40, 1)], "matmul"),
+    "small outer products": (lambda x, y: x @ y, [rows(5, 4, 1), rows(5, 1, 8)], "add multiply"),
+    "larger outer products": (lambda x, y: x @ y, [rows(5, 3, 1), rows(5, 1, 11)], "matmul"),
+    "one outer product": (lambda x, y: x @ y, [rows(4, 1), rows(1, 8)], "matmul"),
+    "matrix and vector": (lambda x, y: x @ y, [rows(3, 3), rows(3, 1)], "matmul"),
+    "integers": (lambda x, y: x @ y, [rows(5, 1, 9, dtype=int), rows(5, 9, 1, dtype=int)], "numpy_matmul"),
     # sums of products
     "sum of product": (lambda x, y: np.sum(x * y), [rows(2048), rows(2048)], "sum_product"),
     "sum of product with one": (

@@ -2,16 +2,55 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tests.naive_program import compiled_for, counts
+from tests.naive_program import compiled_for, counts, run
 
 
 def normal(*shape, dtype=float, salt=0):
     rng = np.random.default_rng([salt, *shape])
     x = rng.normal(size=shape)
     return (x + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else 4 * x).astype(dtype)
+
+
+@settings(deadline=None)
+@given(
+    rows=st.sampled_from([1, 2, 3, 8, 17]), inner=st.sampled_from([1, 2, 3, 8, 70]),
+    columns=st.sampled_from([1, 2, 9]), stacks=st.sampled_from([
+        ((4,), (4,)), ((), (4,)), ((4,), ()), ((1,), (4,)), ((4,), (1,)), ((3, 1), (4,)), ((2, 3), (2, 3)),
+        ((1, 1), (2, 3)), ((0,), (0,)), ((0,), (1,)), ((1,), (1,)),
+    ]),
+    dtype=st.sampled_from([np.float64, np.float32]), seed=st.integers(0, 9),
+)  # fmt: skip
+def test_stacks_of_products_with_vectors_are_numpys(rows, inner, columns, stacks, dtype, seed):
+    rng = np.random.default_rng(seed)  # small integers: exact in any order
+    a, b = (
+        rng.integers(-3, 4, (*stack, *matrix)).astype(dtype)
+        for stack, matrix in zip(stacks, [(rows, inner), (inner, columns)], strict=True)
+    )
+    compiled, program = compiled_for(np.matmul, a, b)
+    expected = a @ b
+    for found in (compiled(a, b), run(program.ir, [a, b])[0]):
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, expected)
+        assert not np.signbit(found[found == 0]).any()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("shapes", [((5, 1, 3), (5, 3, 1)), ((5, 3, 3), (5, 3, 1)), ((3, 3), (5, 3, 1)),
+                                    ((5, 3, 1), (5, 1, 3))])  # fmt: skip
+def test_vectors_in_stacks_keep_nan_and_infinity(shapes):
+    a, b = (normal(*shape) for shape in shapes)
+    a.flat[1], b.flat[4], b.flat[7] = np.nan, np.inf, 0.0
+    compiled, _ = compiled_for(np.matmul, a, b)
+    np.testing.assert_allclose(compiled(a, b), a @ b, rtol=1e-13)
+    gradient = tape.grad(lambda a, b: np.sum(np.matmul(a, b) ** 2), argnums=(0, 1))
+    compiled, _ = compiled_for(gradient, a, b)
+    for found, expected in zip(compiled(a, b), gradient(a, b), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def regular(*shape, dtype=float):

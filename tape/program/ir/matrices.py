@@ -51,6 +51,10 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
         x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
         x, y = (b.reshape(a, (prod(batch), *a.shape[-2:])) for a in (x, y))
         return b.reshape(b.push("numpy_matmul", (x, y)), (*batch, rows, columns))
+    if prod(batch) > 1:
+        vectors = _with_vectors(b, x, y, batch)
+        if vectors is not None:
+            return vectors
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
         return b.reshape(product, (*x.shape[:-1], columns))
@@ -59,6 +63,34 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
         x, y = (b.reshape(a, (prod(batch[:-1]), batch[-1], *a.shape[-2:])) for a in (x, y))
         return b.reshape(matmul(b, x, y), (*batch, rows, columns))
     return b.push("matmul", (x, y))
+
+
+_MOST_PRODUCTS = 64
+"""Of a matrix and a vector, up to which all of a stack are computed together rather than one by one."""
+_MOST_OUTER_PRODUCTS = 32
+
+
+def _with_vectors(b: Builder, x: Value, y: Value, batch: tuple[int, ...]) -> Value | None:
+    """Return a stack of products with vectors; None where nothing is faster than one product after the other.
+
+    One matrix for all vectors makes one product. Products of vectors, and of small matrices and vectors, are
+    multiplied and summed all together.
+    """
+    rows, inner, columns = x.shape[-2], x.shape[-1], y.shape[-1]
+    if inner == 1:
+        if rows * columns > _MOST_OUTER_PRODUCTS:
+            return None
+        return b.elementwise("multiply", x, y) + b.literal(0, x.dtype)  # a sum of -0.0 is 0.0
+    if columns > 1:
+        return None
+    if prod(x.shape[:-2]) == 1:
+        matrix = b.transpose(b.reshape(x, (rows, inner)))
+        return b.reshape(matmul(b, b.reshape(y, (prod(batch), inner)), matrix), (*batch, rows, 1))
+    is_spread = rows > 1 or x.shape[:-2] != y.shape[:-2]
+    if is_spread and rows * inner > _MOST_PRODUCTS:
+        return None
+    products = b.elementwise("multiply", x, b.reshape(y, (*y.shape[:-2], 1, inner)))
+    return b.reshape(b.fold("sum", products, (products.ndim - 1,)), (*batch, rows, 1))
 
 
 def solve(b: Builder, a: Value, right: Value) -> Value:
