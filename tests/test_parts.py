@@ -138,6 +138,41 @@ def test_what_need_not_be_written_is_not(told):
         assert_same(found, expected)
 
 
+NESTED = {
+    "behind": (lambda x, v: np.concatenate([np.concatenate([x[0], v]), v]), 3),
+    "in front and behind": (
+        lambda x, v: np.concatenate([np.concatenate([x[0], v]), v, np.concatenate([v, v, x[1]])]), 6),
+    "twice": (lambda x, v: np.concatenate([v, np.concatenate([v, np.concatenate([v, x[0]])])]), 4),
+    "also a result": (lambda x, v: [(y := np.concatenate([x, x])), np.concatenate([y, x])], 2),
+    "along another axis": (
+        lambda x, v: np.concatenate([np.concatenate([x[None], x[None]], axis=0), x[:2, None]], axis=1), 2),
+}  # fmt: skip
+"""Functions, and of how many arrays the last one is joined."""
+
+
+@pytest.mark.parametrize("told", NESTED)
+def test_what_is_joined_to_a_joined_array_is_joined_at_once(told):
+    f, count = NESTED[told]
+    program = program_of(f, X, V)
+    joined = [of for of in program.ir.instructions if of.op == "concatenate"]
+    assert len(joined[-1].operands) == count
+    assert len(joined) == 1 + (told in ("also a result", "along another axis"))
+    for found, expected in zip(program(X, V), f(X, V), strict=True):
+        assert_same(found, expected)
+
+
+def test_an_array_that_grows_in_a_loop_is_joined_once():
+    def f(x):
+        y = x[:1]
+        for k in range(1, 200):
+            y = np.concatenate([y, np.sin(x[k : k + 1]) * y[-1:]])
+        return y
+
+    x = RNG.normal(size=200)
+    (joined,) = [of for of in check(f, x).ir.instructions if of.op == "concatenate"]
+    assert len(joined.operands) == 200
+
+
 def test_a_loop_over_elements_copies_the_array_once():
     def f(x):
         for i in range(1, 100):

@@ -198,6 +198,36 @@ def join_parts(ir: IR) -> None:
             instructions[id] = Instruction("concatenate", values, (axis,), of.shape, of.dtype)
 
 
+def join_nested(ir: IR) -> None:
+    """Let arrays that are joined to one that is only joined to others be joined at once.
+
+    Parameters
+    ----------
+    ir : IR
+        Dead instructions stay in it; see `IR.drop_dead`.
+    """
+    instructions = ir.instructions
+    if sum([of.op == "concatenate" for of in instructions]) < 2:
+        return
+    readers = ir.uses()
+    taken: set[int] = set()
+    for id in range(len(instructions) - 1, -1, -1):
+        of = instructions[id]
+        if of.op != "concatenate" or id in taken:
+            continue
+        parts: list[int] = []
+        waiting = list(of.operands[::-1])
+        while waiting:
+            x = waiting.pop()
+            part = instructions[x]
+            if part.op == "concatenate" and part.attrs == of.attrs and readers[x] == 1:
+                taken.add(x)
+                waiting += part.operands[::-1]
+            else:
+                parts.append(x)
+        of.operands = tuple(parts)
+
+
 def _filling(instructions: list[Instruction], readers: list[int], id: int) -> list[int]:
     """Return the additions that lead from zeros to this one and that nothing else reads."""
     chain: list[int] = []

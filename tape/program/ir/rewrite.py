@@ -25,7 +25,7 @@ from tape.program.ir.differences import sum_differences
 from tape.program.ir.dtypes import is_of_all_dtypes
 from tape.program.ir.instructions import IR
 from tape.program.ir.packing import pack
-from tape.program.ir.parts import join_parts, skip_overwritten
+from tape.program.ir.parts import join_nested, join_parts, skip_overwritten
 from tape.program.ir.prune import prune
 from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
 from tape.program.ir.sinking import sink_takes
@@ -105,6 +105,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     skip_overwritten(ir)
     if not as_numpy:  # zeros that values are added to are no zeros of the other sign
         join_parts(ir)
+    join_nested(ir)
     ir.drop_dead()
     if not as_numpy:
         made += sink_takes(ir)

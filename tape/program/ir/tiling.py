@@ -15,6 +15,7 @@ from typing import Any
 from tape.config import num_threads
 from tape.program.ir.differences import rows_of_kernel
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.parts import join_nested
 from tape.program.ir.table import ELEMENTWISE, VIEWS
 from tape.program.ir.tile_loops import TileLoops
 
@@ -63,6 +64,7 @@ def tile(ir: IR) -> tuple[int, int]:
     ir.instructions = made.new
     ir.inputs = [None if id is None else made.place[id] for id in ir.inputs]
     ir.outputs = [made.place[id] for id in ir.outputs]
+    join_nested(ir)  # rows of tiles, and what was left over
     ir.drop_dead()
     moved = sum(map(len, best.loops.values()))
     added = max(len(ir.instructions) - len(instructions) + moved, 0)
