@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tests.naive_program import compiled_for, counts
+from tape.program.ir import contract
+from tests.naive_program import compiled_for, counts, run
 from tests.oracles import assert_close
 
 
@@ -142,3 +145,82 @@ def test_what_is_turned_for_a_product_is_turned_once():
     assert len(turned) == len(set(turned)) == 2
     for found, expected in zip(compiled(x, y), f(x, y), strict=True):
         assert_close(found, expected, 1e-14)
+
+
+# ---- sums with weights that repeat along some axes -------------------------------------------------------
+
+WEIGHTED = {  # of x (8, 5, 3, 80) and w (5, 80): the parameters of the kernel
+    "around the sum": (lambda x, w: np.sum(x * w[:, None], axis=1), (1, 8, 5, 3, 80)),
+    "weights first": (lambda x, w: np.sum(w[:, None] * x, axis=1), (1, 8, 5, 3, 80)),
+    "behind": (lambda x, w: np.sum(x[0] * w[:, None], axis=0), (1, 1, 5, 3, 80)),
+    "before": (lambda x, w: np.sum(x[:, :, 1] * w, axis=1), (1, 8, 5, 1, 80)),
+    "two axes before": (lambda x, w: np.sum(x.transpose(0, 2, 1, 3) * w, axis=2), (1, 24, 5, 1, 80)),
+    "two axes summed": (lambda x, w: np.sum(x * (x[1] + 0), axis=(1, 2)), (1, 8, 15, 1, 80)),
+    "a batch": (lambda x, w: np.sum(x * x[:, :, :1], axis=1), (8, 1, 5, 3, 80)),
+    "repeated by hand": (
+        lambda x, w: np.sum(x * np.broadcast_to(w[:, None], (5, 3, 80)), axis=1), (1, 8, 5, 3, 80)),
+    "axes kept": (lambda x, w: np.sum(x * w[:, None], axis=1, keepdims=True), (1, 8, 5, 3, 80)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_sums_with_weights_that_repeat_write_no_products(name, dtype):
+    f, parameters = WEIGHTED[name]
+    x, w = normal(8, 5, 3, 80, dtype=dtype), normal(5, 80, dtype=dtype)
+    compiled, program = compiled_for(f, x, w)
+    (kernel,) = [of for of in program.ir.instructions if of.op == "kernel"]
+    assert kernel.attrs == ("weighted_sums", parameters)
+    for found in (compiled(x, w), run(program.ir, [x, w])[0]):
+        assert found.dtype == dtype
+        assert_close(found, f(x, w), 1000 * np.finfo(dtype).eps)
+
+
+LEFT = {
+    "few columns": lambda x, w: np.sum(x[..., :7] * w[:, None, :7], axis=1),
+    "few elements": lambda x, w: np.sum(x[:1, :, :, :8] * w[:, None, :8], axis=1),
+    "no weights along the sum": lambda x, w: np.sum(x * w[0], axis=1),
+    "no weights along columns": lambda x, w: np.sum(x * w[:, None, :1], axis=1),
+    "a sum of columns": lambda x, w: np.sum(x * w[:, None], axis=3),
+    "axes in turn": lambda x, w: np.sum(x * x[0, :, 0][:1, None] * x[:, :1, :1], axis=0),
+    "weights for all": lambda x, w: np.max(x * w[:, None], axis=1),
+    "what is computed for that alone": lambda x, w: np.sum(np.sin(x) * w[:, None], axis=1),
+    "products that are used": lambda x, w: np.sum((y := x * w[:, None]), axis=1) + np.max(y),
+    "two arrays that repeat": lambda x, w: np.sum(x[:, :, :1] * x[0], axis=1),
+    "integers": lambda x, w: np.sum(np.round(x).astype(int) * np.round(w).astype(int)[:, None], axis=1),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_other_weighted_sums_stay_what_they_are(name):
+    x, w = normal(8, 5, 3, 80), normal(5, 80)
+    compiled, program = compiled_for(LEFT[name], x, w)
+    assert "kernel" not in counts(program.ir)
+    assert_close(compiled(x, w), LEFT[name](x, w))
+
+
+@settings(deadline=None)
+@given(
+    axes=st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.booleans()), min_size=2, max_size=5),
+    first=st.integers(0, 4), count=st.integers(1, 2), dtype=st.sampled_from([np.float64, np.float32]),
+    seed=st.integers(0, 9),
+)  # fmt: skip
+def test_any_weighted_sum_is_numpys(axes, first, count, dtype, seed):
+    """Lengths, and which of the operands have an axis; the sum is over axes that follow each other."""
+    rng = np.random.default_rng(seed)  # small integers: exact in any order
+    x, w = (
+        rng.integers(-3, 4, [length if has[k] else 1 for length, *has in axes]).astype(dtype)
+        for k in range(2)
+    )
+    first %= len(axes)
+    over = tuple(range(first, min(first + count, len(axes))))
+
+    def f(x, w):
+        return np.sum(x * w, axis=over)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contract, "_WORTH_A_KERNEL", 1)
+        patch.setattr(contract, "_FEWEST_COLUMNS", 1)
+        compiled, program = compiled_for(f, x, w)
+    np.testing.assert_array_equal(compiled(x, w), f(x, w))
+    np.testing.assert_array_equal(run(program.ir, [x, w])[0], f(x, w))

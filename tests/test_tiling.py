@@ -152,6 +152,10 @@ def energies(x, y):
     return np.sum(np.sin(tape.vmap(squared_distances)(x.reshape(-1, 3, 5), y.reshape(-1, 3, 5))))
 
 
+def wide(x):
+    return np.take(np.sin(x), np.arange(48) % 5, axis=1).reshape(-1, 2, 3, 8)
+
+
 KERNELS = {
     "distances": (lambda x, y: np.min(squared_distances(x, y), axis=1), 1),
     "distances, of columns": (lambda x, y: np.min(np.sin(squared_distances(y, x)), axis=0), 1),
@@ -161,14 +165,17 @@ KERNELS = {
     "a batch": (lambda x, y: np.sum(np.sin(
         tape.vmap(squared_distances)(x.reshape(-1, 3, 5), y.reshape(-1, 3, 5))), axis=(1, 2)), 1),
     "gradients of a batch": (tape.grad(energies, argnums=(0, 1)), 3),
+    "weighted": (lambda x, y: np.sum(wide(x) * wide(y[:1])[0, :, :1], axis=1), 1),
+    "weighted in a batch": (lambda x, y: np.sum(wide(x) * wide(y)[:, :, :1], axis=1), 1),
+    "weighted rows": (lambda x, y: np.sum(wide(x) * wide(y)[:, :1], axis=0), 1),
 }  # fmt: skip
-"""Functions with kernels of differences, and how many kernels are in loops."""
+"""Functions with kernels, and how many of them are in loops."""
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("rows", [24, 27])
 @pytest.mark.parametrize("name", KERNELS)
-def test_sums_over_differences_of_pairs_in_tiles(small, monkeypatch, name, rows, dtype):
+def test_kernels_in_tiles(small, monkeypatch, name, rows, dtype):
     monkeypatch.setattr(differences, "_WORTH_IT", 1)
     x, y = array(rows, 5, dtype=dtype), array(1, rows, 5, dtype=dtype)[0]
     f, count = KERNELS[name]

@@ -17,6 +17,7 @@ from tape.kernels import (
     small,
     sorting,
     sparse,
+    weighted,
     windowed,
 )
 from tape.kernels.kernel import Kernel, Needs
@@ -34,6 +35,7 @@ GROUPS: dict[str, dict[str, Kernel]] = {
     "sliding": sliding.KERNELS,
     "sparse": sparse.KERNELS,
     "differences": differences.KERNELS,
+    "weighted sums": weighted.KERNELS,
     "products of doubles": matrices.DOUBLES,
     "products of singles": matrices.SINGLES,
     "products by rows": matrices.BY_ROWS,

@@ -1,6 +1,6 @@
 """Tiles of products of matrices: instructions for a few rows and vectors, whose sums stay in registers.
 
-Sums of squared differences and of weighted differences have the form of products, and tiles of their own.
+Sums of squared or weighted differences and weighted sums have the form of products, and tiles of their own.
 """
 
 from __future__ import annotations
@@ -133,11 +133,18 @@ class Tile:
             below, ahead = self.along(of.b, loop.index, of.b_row), builder.mul(loop.index, of.a_column)
             right = [self.load(below, v) for v in range(len(self.vectors))]
             for start, of_row, there in zip(starts, sums, others, strict=True):
-                left = self.number_at(builder.add(start, ahead))
-                for kind, x, place, other in zip(self.vectors, right, of_row, there, strict=True):
-                    factors = self.factors(self.spread(left, kind), x, other)
+                lefts = self.lefts(builder.add(start, ahead))
+                for kind, left, x, place, other in zip(
+                    self.vectors, lefts, right, of_row, there, strict=True
+                ):
+                    factors = self.factors(left, x, other)
                     add = self.function("fmuladd", kind, kind, (kind,) * 3)
                     builder.store(builder.call(add, [*factors, builder.load(place)]), place)
+
+    def lefts(self, address: Any) -> list[Any]:
+        """Return the first factor of each vector: a number of the row."""
+        number = self.number_at(address)
+        return [self.spread(number, kind) for kind in self.vectors]
 
     def others(self, steps: Sequence[Any]) -> list[list[Any]]:
         """Return what each row and vector has beside the factors."""
@@ -198,6 +205,13 @@ class Tile:
         """A function of LLVM's on vectors."""
         full = f"llvm.{name}.v{kind.count}{kind.element.intrinsic_name}{suffix}"
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), full)
+
+
+class TileOfVectors(Tile):
+    """Sums of the products of vectors of each row and of vectors that all rows have."""
+
+    def lefts(self, address: Any) -> list[Any]:
+        return [self.load(address, v) for v in range(len(self.vectors))]
 
 
 class TileOfSquares(Tile):

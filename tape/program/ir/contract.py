@@ -6,6 +6,7 @@ Only products with a single use are merged. A sum of products becomes accumulati
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
 
 _MOST_SCALE = 1e6
 """Largest scale that moves from the factors to the product: sums that are scaled later overflow earlier."""
+_FEWEST_COLUMNS, _WORTH_A_KERNEL = 8, 1 << 10  # of weighted sums
 _SMALL_BYTES = 16384  # products up to this size are computed at once, not in blocks
 
 
 def contract(ir: IR) -> int:
     """Merge products of matrices with their scaling, transposition and addition, and sums with a product.
 
-    These are ``factor * (a @ b)``, ``(factor * a) @ b``, ``(a @ b).T``, ``total ± a @ b`` and ``sum(x * y)``.
+    These are ``factor * (a @ b)``, ``(factor * a) @ b``, ``(a @ b).T``, ``total ± a @ b``, ``sum(x * y)`` and
+    ``sum(x * weights)``.
 
     Parameters
     ----------
@@ -74,16 +77,61 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
     if fold.attrs[0] != "sum" or product.op != "multiply" or uses[source] != 1:
         return fold
     factors = [instructions[x] for x in product.operands]
-    if product.dtype not in (np.float64, np.float32) or any(
-        factor.shape != product.shape for factor in factors
-    ):
+    if product.dtype not in (np.float64, np.float32):
         return fold
+    if any(factor.shape != product.shape for factor in factors):
+        return _weighted(instructions, fold, product, uses)
     if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it only if the factors are in memory
         mine = product.operands.count
         for x, factor in zip(product.operands, factors, strict=True):
             if factor.op in ELEMENTWISE and uses[x] == mine(x):
                 return fold
     return Instruction("sum_product", product.operands, fold.attrs, fold.shape, fold.dtype)
+
+
+def _weighted(
+    instructions: list[Instruction], fold: Instruction, product: Instruction, uses: list[int]
+) -> Instruction:
+    """Return a kernel for a sum of an array times weights that repeat along some axes; else the fold."""
+    for x, y in (product.operands, product.operands[::-1]):
+        array, weights = instructions[x], instructions[y]
+        if weights.op == "broadcast":
+            (y,) = weights.operands
+            weights = instructions[y]
+        is_in_memory = array.op != "broadcast" and (array.op not in ELEMENTWISE or uses[x] > 1)
+        if array.shape != product.shape or not is_in_memory:
+            continue
+        lengths = _lengths_of_weighted(product.shape, weights.shape, fold.attrs[1])
+        if lengths is not None:
+            return Instruction("kernel", (x, y), ("weighted_sums", lengths), fold.shape, fold.dtype)
+    return fold
+
+
+def _lengths_of_weighted(
+    shape: tuple[int, ...], weights: tuple[int, ...], axes: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the parameters of the kernel for a weighted sum; None if there is none, or it is not worth it.
+
+    Weights have the axes that are summed, and the last one. They repeat along axes side by side before those,
+    behind them, or both.
+    """
+    has = [length > 1 for length in (*(1,) * (len(shape) - len(weights)), *weights)]
+    long = [axis for axis, length in enumerate(shape) if length > 1]
+    before = [axis for axis in long if axis < axes[0]]
+    behind = [axis for axis in long if axis > axes[-1]]
+    groups = [
+        [axis for axis in before if has[axis]],
+        [axis for axis in before if not has[axis]],
+        [axis for axis in long if axes[0] <= axis <= axes[-1]],
+        [axis for axis in behind if not has[axis]],
+        [axis for axis in behind if has[axis]],
+    ]
+    lengths = tuple([prod([shape[axis] for axis in group]) for group in groups])
+    _, outer, _, rows, columns = lengths
+    is_in_order = [axis for group in groups for axis in group] == long
+    if not is_in_order or not all(has[axis] for axis in groups[2]) or outer * rows == 1:
+        return None
+    return lengths if columns >= _FEWEST_COLUMNS and prod(shape) >= _WORTH_A_KERNEL else None
 
 
 def _merged(

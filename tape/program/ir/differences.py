@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.kernels.differences import KERNELS
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.table import typed
 
-__all__ = ["rows_of_kernel", "sum_differences"]
+__all__ = ["sum_differences"]
 
 _WORTH_IT = 1 << 10
 """Differences from which on a kernel is worth it."""
@@ -87,27 +86,6 @@ class _Sum(NamedTuple):
     axes: Axes
     weights: tuple[int, ...]
     scale: float
-
-
-class Rows(NamedTuple):
-    """How a kernel reads rows: which operands have them, whether they are summed up, what says how many."""
-
-    operands: tuple[bool, ...]
-    are_summed: bool
-    parameter: int
-
-
-def rows_of_kernel(of: Instruction) -> Rows | None:
-    """Return how a kernel of differences computes a few rows at a time; None for any other kernel."""
-    name, (batch, *others) = of.attrs
-    if name not in KERNELS:
-        return None
-    if batch > 1:
-        return Rows((True,) * len(of.operands), False, 0)
-    if name == "squared_distances":
-        return Rows((True, False), False, 1)
-    is_turned = bool(others[-1])
-    return Rows((True, False, True), False, 1) if is_turned else Rows((True, True, False), True, 3)
 
 
 # ---- finding them --------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tape.config import num_threads
-from tape.program.ir.differences import rows_of_kernel
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.kernel_rows import rows_of_kernel
 from tape.program.ir.parts import join_nested
 from tape.program.ir.table import ELEMENTWISE, VIEWS
 from tape.program.ir.tile_loops import TileLoops

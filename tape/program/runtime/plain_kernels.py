@@ -236,6 +236,11 @@ def _weighted_differences(weights: Any, x: Any, y: Any, parameters: Any) -> Any:
     return np.sum(weights.reshape(batch, length, rows, 1) * differences, axis=1)
 
 
+def _weighted_sums(x: Any, weights: Any, parameters: Any) -> Any:
+    batch, _, length, _, columns = parameters
+    return np.sum(x.reshape(parameters) * weights.reshape(batch, 1, length, 1, columns), axis=2)
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "sparse_product": _sparse_product,
     "sparse_turned_product": partial(_sparse_product, turned=True),
@@ -268,6 +273,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "correlate": _correlate,
     "squared_distances": _squared_distances,
     "weighted_differences": _weighted_differences,
+    "weighted_sums": _weighted_sums,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
 }
