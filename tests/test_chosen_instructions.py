@@ -120,6 +120,7 @@ CHOSEN = {
     "larger matrices and vectors": (lambda x, y: x @ y, [rows(5, 5, 13), rows(5, 13, 1)], "matmul"),
     "vectors and matrices": (lambda x, y: x @ y, [rows(5, 1, 3), rows(5, 3, 3)], "matmul"),
     "one matrix for vectors": (lambda x, y: x @ y, [rows(30, 40), rows(5, 40, 1)], "matmul"),
+    "one vector for matrices": (lambda x, y: x @ y, [rows(5, 3, 4), rows(4, 1)], "matmul"),
     "one vector for vectors": (lambda x, y: x @ y, [rows(1, 40), rows(5, 40, 1)], "matmul"),
     "small outer products": (lambda x, y: x @ y, [rows(5, 4, 1), rows(5, 1, 8)], "add multiply"),
     "larger outer products": (lambda x, y: x @ y, [rows(5, 3, 1), rows(5, 1, 11)], "matmul"),

@@ -51,13 +51,13 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
         x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
         x, y = (b.reshape(a, (prod(batch), *a.shape[-2:])) for a in (x, y))
         return b.reshape(b.push("numpy_matmul", (x, y)), (*batch, rows, columns))
+    if x.ndim > 2 and y.ndim == 2:
+        product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
+        return b.reshape(product, (*x.shape[:-1], columns))
     if prod(batch) > 1:
         vectors = _with_vectors(b, x, y, batch)
         if vectors is not None:
             return vectors
-    if x.ndim > 2 and y.ndim == 2:
-        product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
-        return b.reshape(product, (*x.shape[:-1], columns))
     if len(batch) > 2:  # the machine loops over two
         x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
         x, y = (b.reshape(a, (prod(batch[:-1]), batch[-1], *a.shape[-2:])) for a in (x, y))
