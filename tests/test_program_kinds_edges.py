@@ -54,7 +54,11 @@ ALIKE = {
     "another keyword": (lambda f, x: f(x, k=2, a=2) + f(x, k=2, b=2), 0),
     "another dtype": (lambda f, x: f(x, 2) + f(x.astype(np.float32), 2) + f(x.astype("f4"), 2), 1),
     "a bool for a number": (lambda f, x: f(x, 1) + f(x, True) + f(x, 1), 1),
-    "tuples without Vars are not known": (lambda f, x: f(x, 2, (1, 2)) + f(x, 2, (1, 2)), 0),
+    "tuples of numbers": (lambda f, x: f(x, 2, (1, 2)) + f(x, 2, (1, 2)), 1),
+    "other tuples": (lambda f, x: f(x, 2, (1, 2)) + f(x, 2, (1, 3)) + f(x, 2, (1,)) + f(x, 2, (1, (2,))), 0),
+    "lists for tuples": (lambda f, x: f(x, 2, (1, 2)) + f(x, 2, [1, 2]), 0),
+    "bools for numbers in tuples": (lambda f, x: f(x, 2, (1, 1)) + f(x, 2, (1, True)) + f(x, 2, (1.0, 1)), 0),
+    "sets in tuples are not known": (lambda f, x: f(x, 2, (frozenset(),)) + f(x, 2, (frozenset(),)), 0),
     "tuples and lists": (lambda f, x: f(x, 2, (1, x)) + f(x, 2, [1, x]) + f(x, 2, (1, x)), 0),
     "empty tuples and lists": (lambda f, x: f(x, 2, ()) + f(x, 2, ()) + f(x, 2, []), 1),
     "none": (lambda f, x: f(x, 2, None) + f(x, 2) + f(x, 2, None), 1),
@@ -192,18 +196,18 @@ def test_places_of_operands(inputs, given, expected):
         (b"", False),
         (np.float64(1), False),
         (np.ones(1), False),
-        ((1, (2, [None])), False),
-        ((1, "text"), False),
+        ((1, (2, [None])), True),
+        ((1, "text"), True),
+        ((1, (2, [b""])), False),
         ((), True),
     ],
 )
 def test_what_calls_depend_on(part, is_known):
-    """A tuple without Vars counts as if there were anything unknown in it, but for an empty one."""
     trace = tape.Trace()
     var = trace.param(np.ones((2, 3)))
     key, operands, refs = [], [], []
     depth = _note((var, part), key, operands, refs, frozenset([str]), False)
-    assert depth == is_known
+    assert depth == (1 if is_known else -1)
     if is_known:
         assert operands == [var]
         assert refs == [var.trace_ref]
