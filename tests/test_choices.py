@@ -188,3 +188,5 @@ def test_products_of_others_are_exact_where_factors_are_zero(axes, zeros, dtype)
     np.testing.assert_array_equal(products_share(g, x), g * others)
     assert products_share(g, x.astype(np.float16)) is None
     assert products_share(x[:1, :, :1], x) is None
+    few = products_share(np.ones((1, 2), dtype), np.array([[2, 3], [0, 5]], dtype))
+    np.testing.assert_array_equal(few, [[0, 5], [2, 3]])
