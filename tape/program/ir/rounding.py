@@ -27,7 +27,7 @@ _VIEWS = frozenset(["broadcast_to", "expand_dims", "reshape", "squeeze", "swapax
 _EXACT = frozenset([*_ELEMENTWISE.split(), *_VIEWS])
 """Operations that round one way only, or not at all."""
 _FOLDS = frozenset({"max", "mean", "min", "sum", "sum_to"})
-"""Reductions: of zeros of both signs, too, the order decides which one is the largest."""
+"""Reductions, whose order counts: also for which of two zeros, one of them negative, is the largest."""
 _FUNCTIONS = frozenset(["arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh"])
 """Ufuncs whose loops round alike for all arrays in C order; single numbers a program computes itself."""
 
