@@ -188,5 +188,32 @@ def test_products_of_others_are_exact_where_factors_are_zero(axes, zeros, dtype)
     np.testing.assert_array_equal(products_share(g, x), g * others)
     assert products_share(g, x.astype(np.float16)) is None
     assert products_share(x[:1, :, :1], x) is None
-    few = products_share(np.ones((1, 2), dtype), np.array([[2, 3], [0, 5]], dtype))
-    np.testing.assert_array_equal(few, [[0, 5], [2, 3]])
+
+
+@grid(
+    shape=[(1,), (2, 1), (3, 4), (5, 1, 7), (2, 40, 3), (40, 30)], dtype=[*FLOATS, np.float16, np.complex64]
+)
+def test_products_of_others_are_the_same_with_and_without_machine_code(shape, dtype):
+    rng = np.random.default_rng(0)
+    special = rng.choice([0.0, -0.0, np.inf, np.nan], shape)
+    for x in (rng.standard_normal(shape), np.where(rng.random(shape) < 0.1, special, 1.5)):
+        x = np.asfortranarray(x.astype(dtype))
+        for axis in range(len(shape)):
+            g = rng.standard_normal([1 if k == axis else n for k, n in enumerate(shape)]).astype(dtype)
+            with np.errstate(all="ignore"):
+                found = products_share(g, x)
+                with avoided():
+                    expected = products_share(g, x)
+            if shape[axis] == 1:
+                assert found is expected is None
+                continue
+            assert found.dtype == expected.dtype == dtype
+            np.testing.assert_array_equal(found, expected)
+            is_number = ~np.isnan(expected)
+            for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+                np.testing.assert_array_equal(np.signbit(a)[is_number], np.signbit(b)[is_number])
+            if np.isfinite(x).all():
+                others = np.stack([np.prod(np.delete(x, k, axis), axis) for k in range(shape[axis])], axis)
+                tiny, eps = np.finfo(dtype).tiny, np.finfo(dtype).eps
+                np.testing.assert_allclose(found, g * others, rtol=200 * eps, atol=tiny)
+    assert products_share(np.ones((1, 3), dtype), np.ones((0, 3), dtype)) is None

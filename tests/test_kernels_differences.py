@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tape.kernels.codes import DTYPE_CODES
-from tape.kernels.differences import PARTIAL, ROWS_OF_A_TASK
+from tape.kernels.differences import ROWS_OF_A_TASK
+from tape.kernels.kernel import PARTIAL
 from tape.kernels.loading import native
 from tape.kernels.registry import needs_of
 from tape.program.runtime import plain_kernels

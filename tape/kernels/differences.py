@@ -10,8 +10,6 @@ from math import prod
 from tape.kernels.kernel import Kernel, Needs
 
 ROWS_OF_A_TASK = 32
-PARTIAL = 64
-"""Terms of a partial sum, which then joins the others."""
 _A_CYCLE = 8  # terms, about, which are a subtraction, a multiplication and an addition each
 
 

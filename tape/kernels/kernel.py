@@ -87,6 +87,9 @@ class Kernel:
 BLAS_ARGUMENTS = 16
 """Numbers of 8 bytes at the start of a workspace that BLAS reads its arguments from."""
 
+PARTIAL = 64
+"""Terms of a partial sum of tiles, which then joins the others."""
+
 
 # ---- windows --------------------------------------------------------------------------------------------
 

@@ -65,8 +65,8 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     Returns
     -------
     numpy.ndarray or None
-        Of the shape of ``x``. None unless these are float32 or float64 both, and the axes are one run of
-        axes.
+        Of the shape of ``x``, the same to the last bit with and without machine code. None for anything but
+        arrays of one dtype, without elements, and for axes that are not one run of axes.
 
     Examples
     --------
@@ -78,16 +78,22 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     array([[3., 2., 6.],
            [5., 0., 0.]])
     """
-    if type(g) is not np.ndarray or type(x) is not np.ndarray or g.dtype != x.dtype or not _has_kernels(x):
+    if type(g) is not np.ndarray or type(x) is not np.ndarray or g.dtype != x.dtype or not x.size:
         return None
     steps = sums_between(x.shape, g.shape)
     if len(steps) != 1:
         return None
     before, _, after = steps[0]
-    out = np.empty(x.shape, x.dtype)
-    g, x = np.ascontiguousarray(g).reshape(before, after), np.ascontiguousarray(x).reshape(steps[0])
-    _MULTIPLY_OTHERS[x.dtype.char](g, x, np.empty(after, x.dtype), out.reshape(steps[0]))
-    return out
+    shape, g, x = x.shape, np.ascontiguousarray(g).reshape(before, after), x.reshape(steps[0])
+    if _has_kernels(x):
+        out = np.empty(x.shape, x.dtype)
+        _MULTIPLY_OTHERS[x.dtype.char](g, np.ascontiguousarray(x), np.empty(after, x.dtype), out)
+    else:
+        ahead = np.ones_like(x, order="C")
+        np.multiply.accumulate(x[:, :-1], axis=1, out=ahead[:, 1:])
+        behind = np.concatenate([g[:, None], x[:, :0:-1]], axis=1)
+        out = np.multiply(ahead, np.multiply.accumulate(behind, axis=1)[:, ::-1], out=ahead)
+    return out.reshape(shape)
 
 
 def _has_kernels(x: np.ndarray) -> bool:

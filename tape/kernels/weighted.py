@@ -6,8 +6,6 @@ from math import prod
 
 from tape.kernels.kernel import Kernel, Needs
 
-PARTIAL = 64
-"""Terms of a partial sum, which then joins the others."""
 _A_CYCLE = 4  # products, about, as they are read from memory
 
 

@@ -15,7 +15,8 @@ from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import float32s, float64s, int64_at
 from tape.kernels.compiled.tiles import VECTOR_BYTES, TileOfDifferences, TileOfSquares, tile
-from tape.kernels.differences import PARTIAL, ROWS_OF_A_TASK
+from tape.kernels.differences import ROWS_OF_A_TASK
+from tape.kernels.kernel import PARTIAL
 
 _WIDE, _NARROW = 4, 8
 """Rows of tiles of two vectors, and of one."""

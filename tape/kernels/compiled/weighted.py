@@ -14,7 +14,7 @@ from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import int64_at
 from tape.kernels.compiled.tiles import VECTOR_BYTES, TileOfVectors, tile
-from tape.kernels.weighted import PARTIAL
+from tape.kernels.kernel import PARTIAL
 
 _ROWS = 4
 

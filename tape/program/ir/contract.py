@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.promotion import aligned
 from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
 
-_MOST_SCALE = 1e6
+MOST_SCALE = 1e6
 """Largest scale that moves from the factors to the product: sums that are scaled later overflow earlier."""
 _FEWEST_COLUMNS, _WORTH_A_KERNEL = 8, 1 << 10  # of weighted sums
 _SMALL_BYTES = 16384  # products up to this size are computed at once, not in blocks
@@ -115,7 +116,7 @@ def _lengths_of_weighted(
     Weights have the axes that are summed, and the last one. They repeat along axes side by side before those,
     behind them, or both.
     """
-    has = [length > 1 for length in (*(1,) * (len(shape) - len(weights)), *weights)]
+    has = [length > 1 for length in aligned(weights, len(shape))]
     long = [axis for axis, length in enumerate(shape) if length > 1]
     before = [axis for axis in long if axis < axes[0]]
     behind = [axis for axis in long if axis > axes[-1]]
@@ -197,7 +198,7 @@ def _move_scales(ir: IR) -> None:
             assert product is not None
             before = instructions[product].attrs or (1.0,)
             factors[product] = factors.get(product, before[0]) * factor
-        if not all(1 / _MOST_SCALE <= abs(new) <= _MOST_SCALE for new in factors.values()):
+        if not all(1 / MOST_SCALE <= abs(new) <= MOST_SCALE for new in factors.values()):
             continue
         for reader in readers[id]:
             of = instructions[reader]

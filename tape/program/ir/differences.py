@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.program.ir.instructions import IR, Instruction
-from tape.program.ir.promotion import broadcast_shapes
+from tape.program.ir.contract import MOST_SCALE
+from tape.program.ir.instructions import IR, Appending, Instruction
+from tape.program.ir.promotion import aligned, broadcast_shapes
 from tape.program.ir.table import typed
 
 __all__ = ["sum_differences"]
@@ -23,8 +24,6 @@ _WORTH_IT = 1 << 10
 """Differences from which on a kernel is worth it."""
 _LONGEST = 1 << 12
 """Squares that are summed up, at most: beyond that float32 would lose digits."""
-_MOST_SCALE = 1e6
-"""Largest number that moves from the differences to their weights, which may overflow earlier."""
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
 """Which operands of a difference have an axis, of more elements than one."""
@@ -101,7 +100,7 @@ def _pairs(id: int, instructions: Sequence[Instruction]) -> _Pairs | None:
     if of.dtype not in (np.float64, np.float32):
         return None
     sources = [_source(instructions, x) for x in of.operands]
-    first, second = (_aligned(instructions[x].shape, len(of.shape)) for x in sources)
+    first, second = (aligned(instructions[x].shape, len(of.shape)) for x in sources)
     owners = [
         NEITHER if length == 1 else BOTH if a == b else FIRST if a > 1 else SECOND
         for length, a, b in zip(of.shape, first, second, strict=True)
@@ -114,10 +113,6 @@ def _pairs(id: int, instructions: Sequence[Instruction]) -> _Pairs | None:
 def _source(instructions: Sequence[Instruction], x: int) -> int:
     """Return the value that is repeated along some axes, or the value itself."""
     return instructions[x].operands[0] if instructions[x].op == "broadcast" else x
-
-
-def _aligned(shape: Sequence[int], ndim: int) -> tuple[int, ...]:
-    return (*(1,) * (ndim - len(shape)), *shape)
 
 
 def _sums(
@@ -180,7 +175,7 @@ def _is_known(of: _Sum, power: int, instructions: Sequence[Instruction]) -> bool
         return is_of_both and of.scale == 1.0 and not of.weights and _count(shape, of.axes) <= _LONGEST
     if of.axes not in (pairs.axes(FIRST), pairs.axes(SECOND)) or not of.weights:
         return False
-    if not 1 / _MOST_SCALE <= abs(of.scale) <= _MOST_SCALE:
+    if not 1 / MOST_SCALE <= abs(of.scale) <= MOST_SCALE:
         return False
     weights = _weights_shape(of, instructions)
     return any(weights[axis] == 1 for axis in pairs.axes(BOTH))
@@ -189,7 +184,7 @@ def _is_known(of: _Sum, power: int, instructions: Sequence[Instruction]) -> bool
 def _weights_shape(of: _Sum, instructions: Sequence[Instruction]) -> tuple[int, ...]:
     """Return the shape of the product of the weights, with an axis for each of the difference."""
     shapes = [instructions[_source(instructions, x)].shape for x in of.weights]
-    return _aligned(broadcast_shapes(*shapes), len(of.pairs.owners))
+    return aligned(broadcast_shapes(*shapes), len(of.pairs.owners))
 
 
 def _count(shape: Sequence[int], axes: Axes) -> int:
@@ -199,14 +194,13 @@ def _count(shape: Sequence[int], axes: Axes) -> int:
 # ---- replacing them ------------------------------------------------------------------------------------
 
 
-class _Replacing:
+class _Replacing(Appending):
     """The IR with kernels in place of sums."""
 
     def __init__(self, ir: IR, sums: dict[int, _Sum]) -> None:
         self.ir, self.old, self.sums = ir, ir.instructions, sums
-        self.new: list[Instruction] = []
+        super().__init__()
         self.place: list[int] = []
-        self._made: dict[Any, int] = {}  # of what is added, where it is
 
     def run(self) -> None:
         for id, of in enumerate(self.old):
@@ -272,28 +266,28 @@ class _Replacing:
         parameters = (*[_count(shape, axes) for axes in parts], *others)
         axes = (*batch, *rows, *columns)
         lengths = tuple([shape[axis] for axis in axes])
-        return self._push("kernel", operands, (name, parameters), lengths, dtype), axes
+        return self.push("kernel", operands, (name, parameters), lengths, dtype), axes
 
     def _scaled(self, weights: Axes, scale: float, dtype: Any) -> int:
         """Append the product of weights and a number."""
         factors = [self.place[_source(self.old, x)] for x in weights]
         if scale != 1.0:
             attrs = (dtype.char, dtype.type(scale).tobytes())
-            factors.insert(0, self._push("literal", (), attrs, (), dtype))
+            factors.insert(0, self.push("literal", (), attrs, (), dtype))
         found = factors[0]
         for x in factors[1:]:
             of = typed("multiply", (found, x), [self.new[found], self.new[x]])
-            found = self._push("multiply", of.operands, (), of.shape, of.dtype)
+            found = self.push("multiply", of.operands, (), of.shape, of.dtype)
         return found
 
     def _repeated(self, x: int, pairs: _Pairs, axes: Axes) -> int:
         """Append weights with these axes in this order, repeated along those that they do not have."""
         shape = self.old[pairs.id].shape
-        given = _aligned(self.new[x].shape, len(shape))
+        given = aligned(self.new[x].shape, len(shape))
         order = sorted(axes)
         x = self._reshaped(x, tuple([given[axis] for axis in order]))
         if any(given[axis] != shape[axis] for axis in order):
-            x = self._push("broadcast", (x,), (), tuple([shape[axis] for axis in order]), self.new[x].dtype)
+            x = self.push("broadcast", (x,), (), tuple([shape[axis] for axis in order]), self.new[x].dtype)
         return self._transposed(x, order, axes)
 
     def _arranged(self, x: int, pairs: _Pairs, axes: Axes) -> int:
@@ -308,21 +302,11 @@ class _Replacing:
         if order == tuple(range(len(order))):
             return x
         of = self.new[x]
-        return self._push("transpose", (x,), (order,), tuple([of.shape[k] for k in order]), of.dtype)
+        return self.push("transpose", (x,), (order,), tuple([of.shape[k] for k in order]), of.dtype)
 
     def _reshaped(self, x: int, shape: tuple[int, ...]) -> int:
         of = self.new[x]
         while of.op == "reshape":
             (x,) = of.operands
             of = self.new[x]
-        return x if of.shape == shape else self._push("reshape", (x,), (), shape, of.dtype)
-
-    def _push(
-        self, op: str, operands: tuple[int, ...], attrs: Any, shape: tuple[int, ...], dtype: Any
-    ) -> int:
-        """Append an instruction, unless there is an equal one; return its position."""
-        key = (op, operands, attrs, shape, dtype)
-        at = self._made.setdefault(key, len(self.new))
-        if at == len(self.new):
-            self.new.append(Instruction(op, operands, attrs, shape, dtype))
-        return at
+        return x if of.shape == shape else self.push("reshape", (x,), (), shape, of.dtype)

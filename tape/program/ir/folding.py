@@ -15,7 +15,7 @@ from tape.kernels.codes import has_fold
 from tape.program.ir import conversions
 from tape.program.ir.conversions import PARTS
 from tape.program.ir.identities import both_ways
-from tape.program.ir.promotion import broadcast_shapes
+from tape.program.ir.promotion import aligned, broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.functions import FOLDING
 
@@ -56,7 +56,7 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
     source = b.operands_if(value, "broadcast")
     if kind == "sum" and source is not None and not is_special:
         (core,) = source
-        padded = (1,) * (value.ndim - core.ndim) + core.shape
+        padded = aligned(core.shape, value.ndim)
         spread = [axis for axis in axes if padded[axis] == 1 != value.shape[axis]]
         count = prod(value.shape[axis] for axis in spread)
         if spread and count:
@@ -69,7 +69,7 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
             return scaled
     if source is not None and value.size and not is_special:
         (core,) = source
-        padded = (1,) * (value.ndim - core.ndim) + core.shape
+        padded = aligned(core.shape, value.ndim)
         short = tuple([1 if i not in axes and padded[i] == 1 else n for i, n in enumerate(value.shape)])
         if short != value.shape:  # all reductions along these axes are the same
             once = b.broadcast(b.reshape(core, padded), short)

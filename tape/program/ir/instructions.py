@@ -8,6 +8,7 @@ Python. `tape.program.ir.table` has an entry for each.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,3 +139,26 @@ class IR:
                 new.append(instruction)
         self.inputs = [None if id is None or place[id] < 0 else place[id] for id in self.inputs]
         self.outputs = [place[id] for id in self.outputs]
+
+
+class Appending:
+    """Instructions that are appended to a list, equal ones once.
+
+    Attributes
+    ----------
+    new : list of Instruction
+    """
+
+    def __init__(self) -> None:
+        self.new: list[Instruction] = []
+        self._made: dict[Any, int] = {}
+
+    def push(
+        self, op: str, operands: Iterable[int], attrs: tuple[Any, ...], shape: tuple[int, ...], dtype: Any
+    ) -> int:
+        """Append an instruction, unless an equal one was appended here; return its position."""
+        operands = tuple(operands)
+        at = self._made.setdefault((op, operands, attrs, shape, dtype), len(self.new))
+        if at == len(self.new):
+            self.new.append(Instruction(op, operands, attrs, shape, dtype))
+        return at

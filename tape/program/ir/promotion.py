@@ -51,3 +51,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
         raise CannotLower(str(error)) from None
+
+
+def aligned(shape: Shape, ndim: int) -> Shape:
+    """Return a shape of so many axes, those in front of length one: how broadcasting sees it."""
+    return (1,) * (ndim - len(shape)) + shape

@@ -8,7 +8,7 @@ callbacks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,7 @@ _ELEMENTWISE = """
 _VIEWS = frozenset(["broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose"])
 _EXACT = frozenset([*_ELEMENTWISE.split(), *_VIEWS])
 """Operations that round one way only, or not at all."""
-_FOLDS = frozenset({"max", "mean", "min", "sum", "sum_to"})
-"""Reductions, whose order counts: also for which of two zeros, one of them negative, is the largest."""
-_FUNCTIONS = frozenset(["arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh"])
+_FUNCTIONS = ("arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh")
 """Ufuncs whose loops round alike for all arrays in C order; single numbers a program computes itself."""
 
 
@@ -42,19 +40,7 @@ def is_exact(node: Node) -> bool:
     """
     assert node.op is not None
     name = node.op.name
-    if name in _EXACT:
-        return True
-    if name in _FOLDS:
-        (x,) = node.operands
-        return is_in_order(x) and (name != "mean" or x.dtype.kind == "f")
-    if name in _FUNCTIONS or name == "shares":
-        (x,) = node.operands
-        return is_in_order(x) and np.size(x) > 1 and (name != "shares" or x.dtype.kind == "f")
-    if name == "matmul":
-        return all(map(_is_matrix, node.operands))
-    if name == "argsort":
-        return bool(node.attrs["kind"] == "stable")
-    return name == "einsum" and _is_outer(node)
+    return name in _EXACT or (name in _CONDITIONS and _CONDITIONS[name](node))
 
 
 def is_view(node: Node) -> bool:
@@ -98,6 +84,30 @@ def is_in_order(x: Any) -> bool:
     return not isinstance(x, np.ndarray) or x.flags.c_contiguous
 
 
+def _is_matrix(x: Any) -> bool:
+    """Return whether BLAS reads an operand as it is: a matrix or its transpose, or a stack of matrices."""
+    if x.ndim == 2:
+        return x.flags.c_contiguous or x.flags.f_contiguous
+    return x.ndim == 3 and (x.flags.c_contiguous or x.swapaxes(1, 2).flags.c_contiguous)
+
+
+# ---- operations that are exact on some operands ---------------------------------------------------------
+
+
+def _reads_in_order(node: Node) -> bool:
+    """Return whether the operand is in C order: also which of two zeros is the largest depends on that."""
+    (x,) = node.operands
+    return is_in_order(x)
+
+
+def _reads_floats_in_order(node: Node) -> bool:
+    return _reads_in_order(node) and node.operands[0].dtype.kind == "f"
+
+
+def _reads_several_in_order(node: Node) -> bool:
+    return _reads_in_order(node) and np.size(node.operands[0]) > 1
+
+
 def _is_outer(node: Node) -> bool:
     """Return whether an einsum of two arrays of floats adds nothing up, and reads no diagonal."""
     inputs, _, result = node.attrs["subscripts"].partition("->")
@@ -109,8 +119,12 @@ def _is_outer(node: Node) -> bool:
     )
 
 
-def _is_matrix(x: Any) -> bool:
-    """Return whether BLAS reads an operand as it is: a matrix or its transpose, or a stack of matrices."""
-    if x.ndim == 2:
-        return x.flags.c_contiguous or x.flags.f_contiguous
-    return x.ndim == 3 and (x.flags.c_contiguous or x.swapaxes(1, 2).flags.c_contiguous)
+_CONDITIONS: dict[str, Callable[[Node], bool]] = {
+    **dict.fromkeys(("max", "min", "sum", "sum_to"), _reads_in_order),
+    **dict.fromkeys(_FUNCTIONS, _reads_several_in_order),
+    "argsort": lambda node: bool(node.attrs["kind"] == "stable"),
+    "einsum": _is_outer,
+    "matmul": lambda node: all(map(_is_matrix, node.operands)),
+    "mean": _reads_floats_in_order,
+    "shares": lambda node: _reads_several_in_order(node) and _reads_floats_in_order(node),
+}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.instructions import IR, Appending, Instruction
 from tape.program.ir.loops import BYTES, Loop
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ __all__ = ["TileLoops"]
 _FLOAT64 = np.dtype(np.float64)
 
 
-class TileLoops:
+class TileLoops(Appending):
     """IR with loops in place of regions of instructions.
 
     Parameters
@@ -34,9 +34,8 @@ class TileLoops:
 
     def __init__(self, tiling: Tiling) -> None:
         self.tiling, self.old, self.count = tiling, tiling.old, tiling.count
-        self.new: list[Instruction] = []
+        super().__init__()
         self.place: dict[int, int] = {}
-        self._made: dict[Any, int] = {}  # where an instruction is
         self._looped = {id for members in tiling.loops.values() for id in members}
 
     def build(self) -> None:
@@ -63,14 +62,6 @@ class TileLoops:
             else:
                 levels[id] = max([levels[x] + (x in looped) for x in of.operands], default=0)
         return levels
-
-    def push(self, op: str, operands: Any, attrs: tuple[Any, ...], shape: Any, dtype: Any) -> int:
-        """Append an instruction, unless there is an equal one; return its position."""
-        key = (op, *operands, attrs, shape, dtype)
-        at = self._made.setdefault(key, len(self.new))
-        if at == len(self.new):
-            self.new.append(Instruction(op, tuple(operands), attrs, shape, dtype))
-        return at
 
     def _loop(self, members: list[int]) -> None:
         """Append the loop of a region, what is left over after the last whole tile, and their results."""
