@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tape.kernels.codes import DTYPE_CODES, FOLDS, LETTERS, SCALARS, SCANS, has_fold, has_scan
+from tape.kernels.codes import (
+    DTYPE_CODES,
+    FOLDS,
+    LETTERS,
+    MOST_SHORT,
+    SCALARS,
+    SCANS,
+    SHORT,
+    has_fold,
+    has_scan,
+)
 from tape.kernels.loading import native
 from tape.program.native.opcodes import SLOTS
 from tests.tiers import rounds
@@ -22,7 +32,7 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e
 
 ARGUMENTS = {
     "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "take": 8, "scatter_add": 8, "scalars": 3,
-    "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
+    "shorts": 3,    "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
 }  # fmt: skip
 RETURNING = {"take", "scatter_add", "solve", "cholesky", "triangular_solve"}
 
@@ -36,7 +46,7 @@ def kernel(name):
 
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
-_scalars, _sum_product, _scan = map(kernel, ("scalars", "sum_product", "scan"))
+_scalars, _shorts, _sum_product, _scan = map(kernel, ("scalars", "shorts", "sum_product", "scan"))
 
 
 def address(x):
@@ -538,6 +548,44 @@ def test_scalar_code_is_numpys(name, signature):
             np.testing.assert_array_equal(
                 np.signbit(found) | np.isnan(found), np.signbit(expected) | np.isnan(expected)
             )
+
+    check()
+
+
+@pytest.mark.parametrize(("name", "letter", "form"), SHORT, ids=lambda part: part)
+def test_code_of_short_arrays_is_numpys(name, letter, form):
+    """To the last bit, whatever is left after whole registers, in place, and beside each other."""
+    dtype = np.dtype({"f": np.float64, "s": np.float32}[letter])
+    two = (name, letter, "first") in SHORT
+
+    @settings(max_examples=rounds(40), deadline=None)
+    @given(st.integers(1, MOST_SHORT), st.integers(0, 2**32 - 1), st.sampled_from(["apart", "x", "y"]))
+    def check(count, seed, place):
+        rng = np.random.default_rng(seed)
+        x, y, out = (Fenced(count, dtype) for _ in range(3))
+        for fenced in (x, y):
+            fenced.array[...] = rng.choice([*SPECIAL, *rng.normal(size=20)], count)
+        place = "y" if place == "x" and not two else place
+        if form == {"x": "first", "y": "second"}.get(place):  # where results go is as long as they are
+            place = "apart"
+        target = {"apart": out, "x": x, "y": y}[place]
+        first = x.array[:1] if form == "first" else x.array
+        second = y.array[:1] if form == "second" else y.array
+        with np.errstate(all="ignore"):
+            expected = np.array(getattr(np, name)(*([first, second] if two else [second])))
+        kept = [fenced.array.copy() for fenced in (x, y)]
+        frame, entries = np.zeros(SLOTS + 3, np.int64), np.zeros((1, 5), np.int64)
+        frame[SLOTS:] = [address(x.array), address(y.array), address(target.array)]
+        entries[0] = SHORT[name, letter, form], count, 0, 1 << 40, 2 << 40
+        _shorts(address(frame), address(entries), 1)
+        np.testing.assert_array_equal(target.array, expected)
+        is_number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(target.array) & is_number, np.signbit(expected) & is_number)
+        for fenced, before in zip((x, y), kept, strict=True):
+            if fenced is not target:
+                np.testing.assert_array_equal(fenced.array, before)
+        for fenced in (x, y, out):
+            fenced.done()
 
     check()
 

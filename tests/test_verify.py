@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels.codes import DTYPE_CODES, FOLDS, SCALARS, SCANS
+from tape.kernels.codes import DTYPE_CODES, FOLDS, MOST_SHORT, SCALARS, SCANS, SHORT
 from tape.kernels.columns import convolution_parameters
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import (
@@ -74,6 +74,15 @@ ROWS_BY_KIND = {
     "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32},
     "scalar": lambda: {"kind": 3, "x": IN, "y": packed(LITERALS, 0), "out": OUT},
     "scalars": lambda: {"count": 2, "entries": (3, IN, packed(LITERALS, 0), OUT, 6, OUT, OUT, ARENA_AT)},
+    "short": lambda: {
+        "kind": SHORT["subtract", "s", "first"], "count": 5, "x": packed(LITERALS, 60), "y": IN, "out": OUT,
+    },
+    "shorts": lambda: {
+        "count": 2, "entries": (
+            SHORT["sqrt", "f", "arrays"], 8, 0, IN, OUT,
+            SHORT["add", "f", "second"], 3, IN, packed(LITERALS, 56), ARENA_AT,
+        ),
+    },
     "fold": lambda: {
         "kind": FOLDS["argmax"], "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "out": OUT,
     },
@@ -174,7 +183,8 @@ def row(name, **changes):
 
 
 def refused(name, field, *, words="", **changes):
-    kind = "scalar" if name == "scalars" and field in FIELDS["scalar"] else name  # entries are such rows
+    is_entry = name in ("scalars", "shorts") and field in {*FIELDS[name[:-1]]} - {"count"}
+    kind = name[:-1] if is_entry else name  # entries are such rows
     with pytest.raises(errors.ProgramError, match=rf"row 0 \({kind}\), {field}: .*{words}"):
         check(row(name, **changes))
 
@@ -323,6 +333,23 @@ BAD = {
         ("y", {"entries": (3, IN, packed(99, 0), OUT, 3, IN, IN, OUT)}),
         ("out", {"entries": (3, IN, IN, OUT, 3, IN, IN, IN)}),
         ("out", {"entries": (3, IN, IN, OUT + 4, 3, IN, IN, OUT)}),
+    ],
+    "short": [
+        ("kind", {"kind": len(SHORT)}), ("kind", {"kind": -1}),
+        ("count", {"count": 0}), ("count", {"count": MOST_SHORT + 1}),
+        ("x", {"x": packed(LITERALS, 64)}), ("x", {"x": packed(LITERALS, 58)}),
+        ("x", {"kind": SHORT["subtract", "s", "second"]}), ("x", {"kind": SHORT["subtract", "s", "arrays"]}),
+        ("y", {"y": IN + 2}), ("y", {"y": packed(INPUT, 512 - 16)}), ("y", {"y": packed(99, 0)}),
+        ("y", {"kind": SHORT["negative", "s", "arrays"], "y": packed(INPUT, 512 - 16)}),
+        ("out", {"out": IN}), ("out", {"out": OUT + 2}), ("out", {"out": packed(OUTPUT, 512 - 16)}),
+        ("out", {"kind": SHORT["subtract", "f", "first"], "x": packed(LITERALS, 56), "out": OUT + 4}),
+    ],
+    "shorts": [
+        ("count", {"count": 0}), ("count", {"count": 2**61}), ("entries", {"count": 3}),
+        ("entries", {"entries": WIDTH - 1}), ("entries", {"entries": -1}),
+        ("kind", {"entries": (0, 1, IN, IN, OUT, len(SHORT), 1, IN, IN, OUT)}),
+        ("y", {"entries": (0, 1, IN, IN, OUT, 0, 1, IN, packed(INPUT, 512), OUT)}),
+        ("out", {"entries": (0, 1, IN, IN, OUT, 0, 2, IN, IN, packed(OUTPUT, 504))}),
     ],
     "fold": [
         ("kind", {"kind": 8}), ("dtype", {"dtype": BOOLS}), ("dtype", {"kind": FOLDS["any"]}),

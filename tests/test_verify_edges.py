@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels.codes import COPY_ITEMSIZES, DTYPE_CODES, FOLDS, SCALARS, SCANS
+from tape.kernels.codes import COPY_ITEMSIZES, DTYPE_CODES, FOLDS, MOST_SHORT, SCALARS, SCANS, SHORT
 from tape.kernels.registry import needs_of
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
@@ -34,6 +34,8 @@ RANGES = {
     "copy": {"bytes": (0, MOST)},
     "scalar": {"kind": (0, len(SCALARS) - 1)},
     "scalars": {"count": (1, 7)},
+    "short": {"kind": (0, len(SHORT) - 1), "count": (1, MOST_SHORT)},
+    "shorts": {"count": (1, 6)},
     "fold": {**FOLDED, "reduced": (1, MOST), "kind": (0, len(FOLDS) - 1), "dtype": (0, DTYPES)},
     "sum_product": {**FOLDED, "dtype": (0, FLOATS)},
     "numpy_fold": FOLDED,
@@ -70,6 +72,7 @@ def test_numbers_of_a_row_are_in_their_ranges(name, field, low, high):
 
 TABLES = {
     "load": {"lengths": 2, "strides": 2}, "store": {"lengths": 2, "strides": 2}, "scalars": {"entries": 8},
+    "shorts": {"entries": 10},
     "add_store": {"lengths": 2, "strides": 2}, "kernel": {"parameters": 19}, "gemm": {"stack": 8},
     "numpy_matmul": {"stack": 13}, "gufunc": {"lengths": 5, "strides": 15},
 }  # fmt: skip

@@ -90,6 +90,24 @@ SCALARS = {key: code for code, key in enumerate(_NUMBER_CODES)}
 """Operations of single numbers by name and signature: the first argument of
 `tape.kernels.compiled.scalars.scalar`. "where" chooses by the "condition" before it; "multiply_add" adds to
 the result that is there; "plus_zero" and "multiply_plus_zero" begin sums, in which no zero is negative."""
+_FORMS = {
+    "arrays first second": "add subtract multiply divide",  # either operand may be a single number
+    "arrays": "negative square reciprocal sqrt absolute",
+}
+SHORT = {
+    key: code
+    for code, key in enumerate(
+        (name, letter, form)
+        for letter in "fs"
+        for forms, names in _FORMS.items()
+        for name in names.split()
+        for form in forms.split()
+    )
+}
+"""Operations on short arrays by name, dtype ("s" is float32), and which operand is a single number: the first
+argument of `tape.kernels.compiled.short.short`."""
+MOST_SHORT = 128
+"""The most elements of a short array: with more of them NumPy's loops are as fast."""
 
 
 # ---- which there are --------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ from tape.system import cache
 
 _SILENT = (
     copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
-    machine.scalars, products.sum_product, numpy_loops.numpy_fold, scans.scan,
+    machine.scalars, machine.shorts, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,

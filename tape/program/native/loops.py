@@ -66,6 +66,32 @@ def _bind_step(row, frame, body, step, first, stop):  # type: ignore[no-untyped-
 
 
 @inner
+def _bind_next_step(row, body):  # type: ignore[no-untyped-def]
+    """Do what `_bind_step` does in a step that is neither of the first two nor the last one.
+
+    Its addresses follow from those of the step before: they move, or change places.
+    """
+    other = row + ROW
+    for _ in range(field(row, 8)):
+        slot = body + ADDRESSES + 8 * field(other, 1)
+        set_int64(slot, int64_at(slot) + field(other, 2))
+        other += ROW
+    other = row + ROW * (1 + field(row, 3))
+    for _ in range(field(row, 4)):
+        kind = field(other, 0)
+        if kind != _KEPT_STATE:
+            slot_in, slot_out = body + ADDRESSES + 8 * field(other, 1), body + ADDRESSES + 8 * field(other, 2)
+            source, target = int64_at(slot_in), int64_at(slot_out)
+            if kind == _STATE:
+                source, target = target, source
+            else:
+                source, target = source + field(other, 7), target + field(other, 7)
+            set_int64(slot_in, source)
+            set_int64(slot_out, target)
+        other += ROW
+
+
+@inner
 def _finish_state(other, frame, first, step, stop):  # type: ignore[no-untyped-def]
     """Put the last state where the result is, if it is not there."""
     kind, do_move = field(other, 0), int64_at(field(frame, FUNCTIONS) + _DO_MOVE)
@@ -117,7 +143,10 @@ def loop(row, frame):  # type: ignore[no-untyped-def]
     do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
     while step < stop:
         if not is_inside:  # else that was done before the machine stopped
-            _bind_step(row, frame, body, step, first, last)
+            if first + 1 < step < last - 1:
+                _bind_next_step(row, body)
+            else:
+                _bind_step(row, frame, body, step, first, last)
             if ends == BY_FLAG and not _goes_on(row, body):
                 break
         at = call2(do_run, (body, at))

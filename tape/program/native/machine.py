@@ -27,6 +27,7 @@ from tape.kernels.compiled.pointers import (
     set_int64,
 )
 from tape.kernels.compiled.scalars import scalar
+from tape.kernels.compiled.short import short
 from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.kernels.matrices import ONE_THREAD_FROM, ONE_THREAD_TO
 from tape.program.native.binding import bind, bind_results
@@ -49,7 +50,8 @@ from tape.program.native.parts import elementwise, matrices, shared, systems, wo
 from tape.program.native.workers import give_blas_its_threads, keep_blas_to_one_thread, send_away
 
 _LOAD, _COPY, _STORE, _ADD_STORE = map(opcode, ("load", "copy", "store", "add_store"))
-_SCALAR, _SCALARS, _BLOCKS, _KERNEL = map(opcode, ("scalar", "scalars", "blocks", "kernel"))
+_SCALAR, _SCALARS, _SHORT, _SHORTS = map(opcode, ("scalar", "scalars", "short", "shorts"))
+_BLOCKS, _KERNEL = map(opcode, ("blocks", "kernel"))
 _FOLD, _NUMPY_FOLD, _SCAN, _SUM_PRODUCT = map(opcode, ("fold", "numpy_fold", "scan", "sum_product"))
 _GEMM, _NUMPY_MATMUL, _GUFUNC = map(opcode, ("gemm", "numpy_matmul", "gufunc"))
 _GESV, _POTRF, _TRSM = map(opcode, ("gesv", "potrf", "trsm"))
@@ -61,11 +63,11 @@ _DO_FOLD, _DO_NUMPY_FOLD = OFFSETS["fold"], OFFSETS["numpy_fold"]
 _DO_SCAN, _DO_SUM_PRODUCT = OFFSETS["scan"], OFFSETS["sum_product"]
 _DO_TAKE, _DO_SCATTER_ADD = OFFSETS["take"], OFFSETS["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = OFFSETS["ravel_index"], OFFSETS["read_integer"]
-_DO_SCALARS, _DO_RUN = OFFSETS["scalars"], OFFSETS["run"]
+_DO_SCALARS, _DO_SHORTS, _DO_RUN = OFFSETS["scalars"], OFFSETS["shorts"], OFFSETS["run"]
 _TRUE, _FALSE, _INCREF = OFFSETS["Py_True"], OFFSETS["Py_False"], OFFSETS["Py_IncRef"]
 _RELEASE, _ACQUIRE = OFFSETS["PyEval_SaveThread"], OFFSETS["PyEval_RestoreThread"]
 _ERROR = OFFSETS["PyErr_Occurred"]
-_ENTRY = 8 * len(FIELDS["scalar"])
+_ENTRY, _SHORT_ENTRY = (8 * len(FIELDS[name]) for name in ("scalar", "short"))
 
 
 @inner
@@ -79,6 +81,15 @@ def scalars(frame, entry, count):  # type: ignore[no-untyped-def]
         x, y = address(frame, int64_at(entry + 8)), address(frame, int64_at(entry + 16))
         scalar(int64_at(entry), x, y, address(frame, int64_at(entry + 24)), frame)
         entry += _ENTRY
+
+
+@inner
+def shorts(frame, entry, count):  # type: ignore[no-untyped-def]
+    """Compute with short arrays, one entry after the other."""
+    for _ in range(count):
+        x, y = address(frame, int64_at(entry + 16)), address(frame, int64_at(entry + 24))
+        short(int64_at(entry), int64_at(entry + 8), x, y, address(frame, int64_at(entry + 32)))
+        entry += _SHORT_ENTRY
 
 
 @inner
@@ -193,6 +204,10 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             call3(int64_at(table + _DO_SCALARS), (frame, row + 8, 1))
         elif kind == _SCALARS:
             call3(int64_at(table + _DO_SCALARS), (frame, code + 8 * field(row, 2), field(row, 1)))
+        elif kind == _SHORT:
+            call3(int64_at(table + _DO_SHORTS), (frame, row + 8, 1))
+        elif kind == _SHORTS:
+            call3(int64_at(table + _DO_SHORTS), (frame, code + 8 * field(row, 2), field(row, 1)))
         elif kind == _BLOCKS:
             if not shared(row, frame):
                 return at

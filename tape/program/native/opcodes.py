@@ -72,7 +72,7 @@ KERNELS = (
     "feraiseexcept",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
-    "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
+    "shorts", "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """The first entries of the table of functions."""
 
@@ -87,6 +87,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     # the rest
     "scalar": ("kind", "x", "y", "out"),
     "scalars": ("count", "entries"),  # many of them: its table has the fields of each
+    "short": ("kind", "count", "x", "y", "out"),  # x is 0 if there is one operand
+    "shorts": ("count", "entries"),
     "fold": ("kind", "dtype", "before", "reduced", "after", "x", "out"),
     "copy": ("bytes", "x", "out"),
     "store": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),

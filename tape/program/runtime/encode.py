@@ -16,11 +16,17 @@ from tape.program.native.functions import loop_number
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.plan.layouts import Place, broadcast_strides, collapsed
+from tape.program.plan.layouts import Place
 from tape.program.plan.numbers import code_of
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
-from tape.program.runtime.encode_numbers import Recipe, recipe_of, write
+from tape.program.runtime.encode_numbers import (
+    Recipe,
+    recipe_of,
+    short_code,
+    without_repeated_conditions,
+    write,
+)
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 from tape.system.collector import collector_paused
@@ -34,8 +40,10 @@ _TABLES = {
     for name, fields in FIELDS.items()
 }
 """Positions in a row of the fields that refer to tables."""
-_SCALAR, _SCALARS = opcode("scalar"), opcode("scalars")
-_FEW_SCALARS = 2  # are not worth a row with a table; what is chosen shares one with its condition
+_SCALAR = opcode("scalar")
+_JOINED = {_SCALAR: opcode("scalars"), opcode("short"): opcode("shorts")}
+"""Rows of which neighbours become one row with a table."""
+_FEW_JOINED = 2  # are not worth a row with a table; what is chosen shares one with its condition
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 
 _ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
@@ -106,7 +114,7 @@ class _Encoder(Writer):
             if is_due(since_pause):
                 self.emit("pause")
                 since_pause = 0.0
-        self._join_numbers()
+        self._join_rows()
         count = len(self.rows)
         code = np.zeros(count * WIDTH + len(self.tables), np.int64)
         for k, row in enumerate(self.rows):
@@ -116,24 +124,27 @@ class _Encoder(Writer):
         code[count * WIDTH :] = self.tables
         return Encoded(code, count, self.origins, self.joined)
 
-    def _join_numbers(self) -> None:
-        """Make one row of neighbours that compute with single numbers: entries of its table are shorter."""
+    def _join_rows(self) -> None:
+        """Make one row of neighbours that compute with few numbers: entries of its table are shorter."""
         rows, origins = self.rows, self.origins
         self.rows, self.origins = [], []
         at = 0
         while at < len(rows):
-            stop = at
-            while stop < len(rows) and rows[stop][0] == _SCALAR:
+            kind, stop = rows[at][0], at
+            while kind in _JOINED and stop < len(rows) and rows[stop][0] == kind:
                 stop += 1
-            if stop - at < _FEW_SCALARS:
+            if stop - at < _FEW_JOINED:
                 stop = max(stop, at + 1)
                 self.rows += rows[at:stop]
                 self.origins += origins[at:stop]
             else:
                 self.joined[len(self.rows)] = list(dict.fromkeys(origins[at:stop]))
-                self.rows.append([_SCALARS, stop - at, len(self.tables)])
+                entries = [row[1:] for row in rows[at:stop]]
+                if kind == _SCALAR:
+                    entries = without_repeated_conditions(entries)
+                self.rows.append([_JOINED[kind], len(entries), len(self.tables)])
                 self.origins.append(origins[at])
-                self.tables += [number for row in rows[at:stop] for number in row[1:]]
+                self.tables += [number for entry in entries for number in entry]
             at = stop
 
     def _step(self, step: Step) -> None:
@@ -208,7 +219,12 @@ class _Encoder(Writer):
             return
         operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
         width = instruction.dtype.itemsize
-        if instruction.op == "cast":
+        strides = [stride for _, stride in operands]
+        code = None if self._width else short_code(instruction, self.plan.instructions, strides)
+        if code is not None:
+            *first, last = [operand for operand, _ in operands]
+            self.emit("short", kind=code, count=count, x=first[0] if first else 0, y=last, out=out)
+        elif instruction.op == "cast":
             source = self.plan.instructions[instruction.operands[0]].dtype
             self.emit(
                 "cast", **{"from": CAST_CODES[source]}, count=count, to=CAST_CODES[instruction.dtype],
@@ -240,19 +256,14 @@ class _Encoder(Writer):
 
     def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
         """Return an operand of an elementwise row, and its stride in bytes."""
-        source = self.plan.instructions[id]
-        place = self.place(id)
+        source, place = self.plan.instructions[id], self.place(id)
         if place.slot == REGISTERS:
-            return packed(place.slot, place.offset), source.dtype.itemsize
+            return self.at(id), source.dtype.itemsize
         if source.size == 1:
-            return packed(place.slot, place.offset), 0
-        strides = place.strides
-        if source.shape != reader.shape:
-            strides = broadcast_strides(source.shape, strides, reader.shape)
-        lengths, steps = collapsed(reader.shape, strides)
-        takes_steps = reader.op in UFUNCS
-        if len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize):
-            return packed(place.slot, place.offset), steps[0]
+            return self.at(id), 0
+        lengths, steps = self.run_of(id, reader)
+        if len(steps) == 1 and (reader.op in UFUNCS or steps[0] == source.dtype.itemsize):
+            return self.at(id), steps[0]
         return self._loaded(id, reader, loaded, lengths, steps)
 
     def _spread(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:

@@ -1,11 +1,13 @@
-"""Encoders of what is done to few elements: an entry of scalar code for each."""
+"""Encoders of what is done to few elements: an entry of scalar code for each, or one for a short array."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tape.kernels.codes import LETTERS, SCALARS
+import numpy as np
+
+from tape.kernels.codes import LETTERS, MOST_SHORT, SCALARS, SHORT
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import opcode
 from tape.program.plan.layouts import broadcast_strides, c_strides, offsets
@@ -19,6 +21,15 @@ Recipe = list[tuple[int, int, int, int, int, int]]
 it is, and how far from its first element, in bytes; how far from the first element of the result."""
 
 _SCALAR = opcode("scalar")
+_SHORT_LETTERS = {np.dtype(np.float64): "f", np.dtype(np.float32): "s"}
+_SINGLE, _ARRAY = (0, 0), (1, 0)  # the stride of an operand, in elements, and what is left in bytes
+_SHORT_FORMS = {
+    (_ARRAY,): "arrays",
+    (_ARRAY, _ARRAY): "arrays",
+    (_SINGLE, _ARRAY): "first",
+    (_ARRAY, _SINGLE): "second",
+}
+_MOST_BYTES = max(dtype.itemsize for dtype in LETTERS)  # of a number
 _CONDITION = SCALARS["condition", "b->"]
 _MOVES = {dtype: SCALARS["positive", f"{letter}->{letter}"] for dtype, letter in LETTERS.items()}
 _ADDS = {dtype: SCALARS.get(("add", f"{letter}{letter}->{letter}")) for dtype, letter in LETTERS.items()}
@@ -70,6 +81,44 @@ def write(w: Writer, recipe: Recipe, operands: Sequence[int], out: int) -> bool:
     w.rows += rows
     w.origins += [w.origin] * count
     return True
+
+
+def without_repeated_conditions(entries: Sequence[list[int]]) -> list[list[int]]:
+    """Return entries of scalar code without conditions that hold already, as of elements chosen in turn."""
+    kept, known = [], -1
+    for entry in entries:
+        kind, x, _, out = entry
+        if kind != _CONDITION:
+            if out <= known < out + _MOST_BYTES:  # it may be another one from here on
+                known = -1
+        elif x == known:
+            continue
+        else:
+            known = x
+        kept.append(entry)
+    return kept
+
+
+def short_code(
+    instruction: Instruction, instructions: Sequence[Instruction], strides: Sequence[int]
+) -> int | None:
+    """Return the code of an elementwise instruction on short arrays; None for others.
+
+    Parameters
+    ----------
+    instruction : Instruction
+        Any elementwise one.
+    instructions : sequence of Instruction
+        Where its operands are.
+    strides : sequence of int
+        Of each operand in the order of the result, in bytes.
+    """
+    dtype = instruction.dtype
+    dtypes = {instructions[x].dtype for x in instruction.operands}
+    if dtype not in _SHORT_LETTERS or dtypes != {dtype} or not 1 < instruction.size <= MOST_SHORT:
+        return None
+    form = _SHORT_FORMS.get(tuple([divmod(stride, dtype.itemsize) for stride in strides]))
+    return None if form is None else SHORT.get((instruction.op, _SHORT_LETTERS[dtype], form))
 
 
 def add_up(w: Writer, id: int, instruction: Instruction, before: int, reduced: int, after: int) -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.codes import COPY_ITEMSIZES, FOLDS, LETTERS, SCALARS, SCANS, has_fold, has_scan
+from tape.kernels.codes import (
+    COPY_ITEMSIZES,
+    FOLDS,
+    LETTERS,
+    MOST_SHORT,
+    SCALARS,
+    SCANS,
+    SHORT,
+    has_fold,
+    has_scan,
+)
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.functions import called_number, kernels_loaded
 from tape.program.native.opcodes import FIELDS, MOST_WORTH, OFFSET_BITS, REGISTERS, WIDTH
@@ -26,6 +36,8 @@ __all__ = [
     "scalars",
     "scan",
     "scatter_add",
+    "short",
+    "shorts",
     "store",
     "sum_product",
     "take",
@@ -46,6 +58,9 @@ def _scalar_sizes(signature: str) -> tuple[int, int, int]:
 
 
 _SCALAR_SIZES = np.array([_scalar_sizes(signature) for _, signature in SCALARS]).T
+_SHORT_SIZES = np.array([8 if letter == "f" else 4 for _, letter, _ in SHORT])
+_IS_SINGLE = {field: np.array([form == field for *_, form in SHORT]) for field in ("first", "second")}
+_OF_TWO = np.array([(name, letter, "first") in SHORT for name, letter, _ in SHORT])
 
 
 def load(v: Checks, group: Rows) -> None:
@@ -111,14 +126,31 @@ def scalar(v: Checks, group: Rows) -> None:
 
 
 def scalars(v: Checks, group: Rows) -> None:
-    width = len(FIELDS["scalar"])
+    scalar(v, _entries(v, group, "scalar"))
+
+
+def short(v: Checks, group: Rows) -> None:
+    kind = group.between("kind", 0, len(SHORT) - 1)
+    count, size = group.between("count", 1, MOST_SHORT), _SHORT_SIZES[kind]
+    v.claims.add(group, "x", size, np.where(_IS_SINGLE["first"][kind], 1, count) * _OF_TWO[kind])
+    v.claims.add(group, "y", size, np.where(_IS_SINGLE["second"][kind], 1, count))
+    v.claims.add(group, "out", size, count, is_written=True)
+
+
+def shorts(v: Checks, group: Rows) -> None:
+    short(v, _entries(v, group, "short"))
+
+
+def _entries(v: Checks, group: Rows, name: str) -> Rows:
+    """Return the entries of the tables of rows, as rows of a kind."""
+    width = len(FIELDS[name])
     count = group.between("count", 1, len(v.code) // width)
     at = group.between("entries", v.rows * WIDTH, len(v.code) - width * count)
     entries = np.concatenate(
         [v.code[start : start + width * n].reshape(n, width) for start, n in zip(at, count, strict=True)]
     )
     columns = np.concatenate([np.zeros((1, len(entries)), np.int64), entries.T])
-    scalar(v, Rows("scalar", np.repeat(group.numbers, count), columns))
+    return Rows(name, np.repeat(group.numbers, count), columns)
 
 
 def fold(v: Checks, group: Rows) -> None:
