@@ -22,6 +22,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from tape.core.absent import Absent
+
 FILE = Path(__file__).with_name("api.txt")
 COMMAND = "python -m tests.public_api --write"
 
@@ -114,7 +116,7 @@ def _class(name: str, cls: type) -> Iterator[str]:
         members.update(vars(base))
         members.update(dict.fromkeys(getattr(base, "__annotations__", ()), ...))
     for key, member in sorted(members.items()):
-        if key in _SHOWN or not key.startswith("_"):
+        if not isinstance(member, Absent) and (key in _SHOWN or not key.startswith("_")):
             yield f"    {key}{_member(member)}"
 
 

@@ -450,15 +450,11 @@ def test_solvers_of_scipy_that_lose_an_error_name_their_counterpart():
         tape.grad(lambda a: optimize.brentq(lambda x: x * x - a, 0, 5))(2.0)
 
 
-def test_an_error_that_a_solver_leaves_pending_is_raised_again():
-    """CPython may not find attributes of base classes then, drops the error, and asks for them once more."""
+@pytest.mark.parametrize("solver", [optimize.brentq, optimize.bisect, optimize.ridder])
+def test_an_error_that_a_solver_leaves_pending_is_raised_in_the_end(solver):
+    """The function is called once more, and reads attributes of Vars, before SciPy looks at the error."""
     with pytest.raises(errors.ConversionError, match="plain number"):
-        tape.grad(lambda a: a.__getattr__("trace_ref") and a)(2.0)
-    with pytest.raises(errors.ConversionError, match=r"tape\.scipy\.optimize\.brentq"):
-        tape.grad(lambda a: optimize.brentq(lambda x: a.__getattr__("trace_ref") and a, 0, 5))(2.0)
-    with tape.Trace() as trace:
-        x = trace.input(2.0)
-    assert x.__getattr__("trace_ref") is x.trace_ref
+        tape.grad(lambda a: solver(lambda x: np.exp(x) - a[0] * a.size / len(a.shape), 0, 5))(np.array([2.0]))
 
 
 def test_errors_that_a_user_chains_to_ours_stay_theirs():

@@ -397,7 +397,7 @@ def test_every_method_of_arrays_is_there_or_says_why_not(v):
     exported = {"base", "byteswap", "ctypes", "data", "dump", "dumps", "flags", "flat", "getfield"}
     exported |= {"setfield", "setflags", "strides", "tobytes", "tofile", "view"}
     public = {name for name in dir(np.ndarray) if not name.startswith("_")}
-    assert public - set(dir(type(v))) == exported
+    assert {name for name in public if not hasattr(type(v), name)} == exported
 
 
 def test_resizing_in_place_is_refused(v):

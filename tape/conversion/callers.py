@@ -35,22 +35,13 @@ _REMAINDERS = frozenset(
 
 
 class Caller:
-    """The code that converts a Var to a plain number: Python outside of this package, or C code it called.
+    """The code that converts a Var to a plain number: Python outside of this package, or C code it called."""
 
-    Parameters
-    ----------
-    is_library : bool, default False
-        Whether it is a library, which has called the code that runs now after the conversion failed.
-    """
-
-    def __init__(self, is_library: bool = False) -> None:
+    def __init__(self) -> None:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back
-        user = frame
-        while is_library and frame is not None and not errors.is_foreign(frame.f_code.co_filename):
-            frame = frame.f_back
-        self._frame = frame = frame or user
+        self._frame = frame
         self._instruction = (-1, 0)  # its opcode and argument
         if frame is not None:
             code, at = frame.f_code.co_code, frame.f_lasti

@@ -104,7 +104,7 @@ def has_derivative(var: Any) -> bool:
     return over is None or not over.is_constant
 
 
-def check_number(var: Any, how: str, *, is_pending: bool = False) -> None:
+def check_number(var: Any, how: str) -> None:
     """Check that a conversion to a number loses no derivative; store it if the trace is not strict.
 
     Parameters
@@ -113,8 +113,6 @@ def check_number(var: Any, how: str, *, is_pending: bool = False) -> None:
         A Var of one element.
     how : str
         The conversion: ``float()``, ...
-    is_pending : bool, default False
-        Whether a library has converted a Var before, and gone on after the error.
 
     Raises
     ------
@@ -128,7 +126,7 @@ def check_number(var: Any, how: str, *, is_pending: bool = False) -> None:
     trace = var.trace_ref()
     if trace is None:
         return
-    caller = Caller(is_pending)
+    caller = Caller()
     if caller.is_formatting:
         return
     is_active = has_derivative(var)

@@ -17,7 +17,8 @@ In the order of reading, along ``y = np.tanh(x @ w)`` and ``trace.backward_param
 These thirteen files are the heart. A tape that comes again is swept by a program, `tape.program.sweeps`, in
 place of `sweep`, to the same bits. What they leave to others, by subject:
 
-- of Vars: `var_methods`, `var_writing`, `var_numbers`; `numpy_protocol`, for calls with keywords;
+- of Vars: `var_methods`, `var_writing`, `var_numbers`, `absent` (attributes that only arrays have);
+  `numpy_protocol`, for calls with keywords;
 - of nodes: `sites` (which line recorded one, and what it is called), `nesting` (what stands below a Var of a
   Var), `results` (the value of an operation that has several), `weak` (Python's numbers in programs);
 - of operations: `operands` (what may be one), `failures` (errors in forward functions), `presentation` (names

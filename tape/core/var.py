@@ -15,6 +15,7 @@ import numpy as np
 from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.conversion.numbers import check_hash
+from tape.core.absent import lacking
 from tape.core.interpreter import OPEN
 from tape.core.node import snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, note_options
@@ -25,7 +26,29 @@ from tape.core.var_writing import InPlaceMethods
 from tape.inplace.aliases import Stale
 from tape.inspect.words import short
 
+_ELSEWHERE = {
+    "grad": "Gradients are returned: trace.backward_param_grads(y), or tape.grad(f)(x)",
+    "backward": "Call trace.backward_param_grads(y), or tape.grad(f)(x)",
+    "data": "Use .value",
+    "numpy": "Use .value",
+    "cpu": "All arrays are on the CPU",
+    "detach": "Use tape.stop_gradient(v), or .value where a plain array is wanted",
+    "requires_grad": "Leaves made by trace.param are differentiated, those of trace.input are not",
+    "requires_grad_": "Leaves made by trace.param are differentiated, those of trace.input are not",
+    "grad_fn": "Use .node, whose op and parents say how it was made",
+    "unsqueeze": "Use np.expand_dims(v, axis)",
+    "permute": "Use v.transpose(axes)",
+    "view": "Use v.reshape(shape), or v.astype(dtype)",
+}
+"""Attributes of other libraries' arrays -> what there is here."""
 
+
+def _instead(name: str) -> str:
+    otherwise = f"Write it with what tape.ops has, or use .value.{name} where no derivative is needed"
+    return f"a Var has no {name!r}. {_ELSEWHERE.get(name, otherwise)}"
+
+
+@lacking([*_ELSEWHERE, *dir(np.ndarray)], _instead)
 class Var(InPlaceMethods):
     """A recorded value: a handle to one node of a `Trace` that behaves like an ndarray.
 
@@ -81,6 +104,9 @@ class Var(InPlaceMethods):
             return f"Var({self.node!r}, id={self.id})"
         name = f", name={self.name!r}" if self.name else ""
         return f"Var({short(self.node.value)}{name}, id={self.id})"
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if hasattr(type(self), name)]
 
     def __hash__(self) -> int:  # by identity, so that Vars can be keys
         check_hash(self)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.conversion.numbers import check_number
 from tape.core.interpreter import OPEN
-from tape.core.node import Handle, plain
+from tape.core.node import plain
 from tape.core.numpy_protocol import call_function, note_options
 from tape.core.results import is_several, unpack
 from tape.core.table import OPERATIONS
@@ -53,23 +52,6 @@ def unary(key: Any) -> Callable[[Any], Any]:
     return method
 
 
-_ELSEWHERE = {
-    "grad": "Gradients are returned: trace.backward_param_grads(y), or tape.grad(f)(x)",
-    "backward": "Call trace.backward_param_grads(y), or tape.grad(f)(x)",
-    "data": "Use .value",
-    "numpy": "Use .value",
-    "cpu": "All arrays are on the CPU",
-    "detach": "Use tape.stop_gradient(v), or .value where a plain array is wanted",
-    "requires_grad": "Leaves made by trace.param are differentiated, those of trace.input are not",
-    "requires_grad_": "Leaves made by trace.param are differentiated, those of trace.input are not",
-    "grad_fn": "Use .node, whose op and parents say how it was made",
-    "unsqueeze": "Use np.expand_dims(v, axis)",
-    "permute": "Use v.transpose(axes)",
-    "view": "Use v.reshape(shape), or v.astype(dtype)",
-}
-"""Attributes of other libraries' arrays -> what there is here."""
-
-
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method that does what a NumPy function does with this as its first argument."""
 
@@ -90,21 +72,6 @@ class ArrayMethods(PlainNumbers):
     """A handle with the attributes and methods of an ndarray, and those of the Python Array API."""
 
     __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in Handle.__slots__:
-            # CPython may find none while an error is pending, and drops it. SciPy's brentq goes on after one
-            # of ours, that of float(): it is raised again.
-            check_number(self, "float()", is_pending=True)
-            return object.__getattribute__(self, name)
-        if name in _ELSEWHERE:
-            raise errors.MissingAttributeError(f"a Var has no {name!r}. {_ELSEWHERE[name]}")
-        if hasattr(np.ndarray, name) and not name.startswith("_"):
-            raise errors.MissingAttributeError(
-                f"a Var has no {name!r}. Write it with what tape.ops has, or use .value.{name} where no "
-                "derivative is needed"
-            )
-        raise AttributeError(f"a Var has no {name!r}")
 
     @property
     def T(self) -> Any:

@@ -18,6 +18,7 @@ from tape import errors, ops
 from tape.conversion.callers import Caller, is_asked_by_user, is_shown
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
+from tape.core.absent import lacking
 from tape.core.dispatch import resolve
 from tape.core.interpreter import OPEN, innermost_open
 from tape.core.node import Handle, plain
@@ -52,6 +53,15 @@ class _Opaque(type):
 _CHECK_METHODS = getattr(getattr(_collections_abc, "_check_methods", None), "__code__", None)
 
 
+def _instead(name: str) -> str:
+    if hasattr(np.ndarray, name):
+        otherwise = "Write it with what tape.ops has, or return the value and do it outside"
+    else:
+        otherwise = "Compute with NumPy's functions, or call it outside"
+    return f"a traced value in a compiled function has no {name!r}. {otherwise}"
+
+
+@lacking([*dir(np.ndarray), *dir(float)], _instead)
 class Traced(Var, metaclass=_Opaque):
     """A Var of a `Recorder`."""
 
@@ -248,19 +258,6 @@ class Traced(Var, metaclass=_Opaque):
             f"{self!r} was about to be written to a plain array in a compiled function, frozen into the "
             f"program. {WRITTEN}"
         )
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if hasattr(np.ndarray, name) and not name.startswith("_"):
-            raise errors.MissingAttributeError(
-                f"a traced value in a compiled function has no {name!r}. Write it with what tape.ops has, or "
-                "return the value and do it outside"
-            )
-        if hasattr(float, name) and not name.startswith("_"):
-            raise errors.MissingAttributeError(
-                f"a traced value in a compiled function has no {name!r}. Compute with NumPy's functions, or "
-                "call it outside"
-            )
-        raise AttributeError(f"a traced value has no {name!r}")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         for x in inputs:
