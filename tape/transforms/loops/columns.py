@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -66,10 +65,9 @@ class Columns:
     @cached_property
     def _calls(self) -> tuple[list[Call], np.ndarray]:
         """Return the calls that there are, and the number of that of each node."""
-        calls = list(map(attrgetter("call"), self.nodes))
-        ids = np.fromiter(map(id, calls), np.int64, len(calls))
-        _, firsts, numbers = np.unique(ids, return_index=True, return_inverse=True)
-        return [calls[first] for first in firsts.tolist()], numbers
+        known: dict[Call, int] = {}
+        numbers = [known.setdefault(node.call, len(known)) for node in self.nodes]
+        return list(known), np.array(numbers, np.int64)
 
     @cached_property
     def owners(self) -> np.ndarray:
