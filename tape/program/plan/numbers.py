@@ -1,8 +1,8 @@
 """Instructions on few elements, which a program computes number by number: which these are.
 
 The row "scalars" has an entry for each number. An entry takes 2 to 3 ns; a row with a loop of NumPy's over
-the elements takes as long as three to eight of them, by processor. Longer arrays may be "shorts", whose entries
-take as long as two, but read whole registers, which wait for numbers that have just been written one by one.
+the elements takes as long as three to eight of them, by processor. Longer arrays may be entries of "shorts",
+which take as long as two, but read whole registers: these wait for numbers just written one by one.
 """
 
 from __future__ import annotations
