@@ -29,4 +29,4 @@ def put(row, k, value):  # type: ignore[no-untyped-def]
 @inner
 def address(frame, operand):  # type: ignore[no-untyped-def]
     """Return the address of an operand, which is packed as slot and byte offset."""
-    return int64_at(frame + ADDRESSES + 8 * (operand >> OFFSET_BITS)) + (operand & OFFSET_MASK)
+    return int64_at(frame + ADDRESSES + (operand >> OFFSET_BITS)) + (operand & OFFSET_MASK)

@@ -13,8 +13,10 @@ WIDTH = 20
 # Cycles of work, of elementwise rows elements times instructions: what is worth sharing with a thread that
 # waits for work; how many times as much is worth starting one.
 WORTH_SHARING, WORTH_A_THREAD, MOST_WORTH = 1 << 14, 8, 1 << 14
-OFFSET_BITS = 40
-OFFSET_MASK = (1 << OFFSET_BITS) - 1
+# An operand is the number of its slot times 8, which is where the slot's address is among those in a frame,
+# and above it the offset: less than that has bits for.
+OFFSET_BITS, SLOT_BITS = 40, 43
+OFFSET_MASK = (1 << SLOT_BITS) - 1
 
 # Slots that every program has; those of inputs, constants and outputs follow.
 ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
@@ -152,4 +154,4 @@ def worth_of(cycles: int) -> int:
 
 def packed(slot: int, offset: int) -> int:
     """Return an operand as it is in a row."""
-    return slot << OFFSET_BITS | offset
+    return slot << SLOT_BITS | offset

@@ -30,7 +30,7 @@ from tape.program.native.opcodes import (
     JOB_ROW,
     JOB_THREADS,
     LENGTHS,
-    OFFSET_BITS,
+    SLOT_BITS,
     REGISTERS,
     SLOTS,
     STARTING,
@@ -56,7 +56,7 @@ _UNWRITTEN = 0x7FA5A5A5  # the first bytes of a result that no loop has written;
 def _moved(frame, operand, bytes):  # type: ignore[no-untyped-def]
     """Return the address of an operand in a block; that of a register is the same in all blocks."""
     start = address(frame, operand)
-    return start if operand >> OFFSET_BITS == REGISTERS else start + bytes
+    return start if operand >> SLOT_BITS == REGISTERS else start + bytes
 
 
 @inner

@@ -10,7 +10,7 @@ import numpy as np
 
 from tape.kernels.codes import DTYPE_CODES
 from tape.program.native.functions import alignments, itemsizes
-from tape.program.native.opcodes import FIELDS, OFFSET_BITS, REGISTERS, WIDTH, opcode
+from tape.program.native.opcodes import FIELDS, SLOT_BITS, REGISTERS, WIDTH, opcode
 from tape.program.runtime.extents import Claims, Column, Rows
 from tape.program.runtime.slots import Body, Slot
 
@@ -56,7 +56,7 @@ class Checks:
 
     def count(self, group: Rows, field: str) -> Column:
         """Return the number of elements of an operand: a register holds those of one block."""
-        is_register = group[field] >> OFFSET_BITS == REGISTERS
+        is_register = group[field] >> SLOT_BITS == REGISTERS
         return np.where(is_register, self.near[group.numbers], self.elements[group.numbers])
 
 

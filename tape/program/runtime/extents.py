@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.program.native.opcodes import FIELDS, OFFSET_BITS, OFFSET_MASK
+from tape.program.native.opcodes import FIELDS, SLOT_BITS, OFFSET_MASK
 from tape.program.runtime.slots import Slot
 
 Column = np.ndarray[Any, np.dtype[Any]]
@@ -161,7 +161,7 @@ class Claims:
                 floats[k, start:stop] = number
             start = stop
         operand, unit, step, is_written = integers
-        slot, offset = operand >> OFFSET_BITS, operand & OFFSET_MASK
+        slot, offset = operand >> SLOT_BITS, operand & OFFSET_MASK
         self._need(
             (slot >= 0) & (slot < len(self.sizes)),
             lambda k: f"refers to slot {slot[k]}, which does not exist",

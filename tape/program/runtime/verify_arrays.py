@@ -17,7 +17,7 @@ from tape.kernels.codes import (
 )
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.functions import called_number, kernels_loaded
-from tape.program.native.opcodes import FIELDS, MOST_WORTH, OFFSET_BITS, REGISTERS, WIDTH
+from tape.program.native.opcodes import FIELDS, MOST_WORTH, SLOT_BITS, REGISTERS, WIDTH
 from tape.program.runtime.checks import COPIED, DTYPES, FLOATS, INT64, ITEMSIZES, MOST, Checks, ufunc_loops
 from tape.program.runtime.extents import Column, Rows
 
@@ -279,7 +279,7 @@ def kernel(v: Checks, group: Rows) -> None:
     group.between("worth", 1, MOST_WORTH)
     group.between("portion", 1, group["tasks"])
     for field in fields:
-        is_apart = group[field] >> OFFSET_BITS != REGISTERS
+        is_apart = group[field] >> SLOT_BITS != REGISTERS
         group.need(is_apart, field, "It is in the registers, which hold the workspace")
     out, *operands = [
         v.claims.add(group, field, units[k], elements[k], is_written=k == 0) for k, field in enumerate(fields)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tape.program.native.functions import alignments, blas_number, gufunc_of, itemsizes, matmul_numbers
 from tape.program.native.gufuncs import GUFUNCS, MOST_ARGUMENTS, require_lengths, size_of, strides_of
-from tape.program.native.opcodes import FIELDS, MOST_WORTH, OFFSET_BITS, REGISTERS, WIDTH
+from tape.program.native.opcodes import FIELDS, MOST_WORTH, SLOT_BITS, REGISTERS, WIDTH
 from tape.program.runtime.checks import INT64, MOST, MOST_INT32, Checks
 from tape.program.runtime.extents import Column, Rows
 
@@ -166,7 +166,7 @@ def _calls(v: Checks, group: Rows, name: str, types: str) -> None:
 def _keep_shared_out_of_registers(group: Rows, *fields: str) -> None:
     """Check that what threads share is not in the registers, of which each thread has its own."""
     for field in fields:
-        is_fine = (group["worth"] == 1) | (group[field] >> OFFSET_BITS != REGISTERS)
+        is_fine = (group["worth"] == 1) | (group[field] >> SLOT_BITS != REGISTERS)
         group.need(is_fine, field, "It is in the registers, and threads share the row")
 
 
@@ -184,7 +184,7 @@ def gesv(v: Checks, group: Rows) -> None:
     a = v.claims.add(group, "a", size, row * n, is_written=True)
     x = v.claims.add(group, "x", size, row * columns, is_written=True)
     _keep_shared_out_of_registers(group, "x")
-    is_own = (group["worth"] == 1) | (group["pivots"] >> OFFSET_BITS == REGISTERS)
+    is_own = (group["worth"] == 1) | (group["pivots"] >> SLOT_BITS == REGISTERS)
     group.need(is_own, "pivots", "Threads would share them")
     # LAPACK takes from the pivots which rows to exchange: nothing else may write there.
     pivots = v.claims.add(group, "pivots", INT64, n, is_written=True)
