@@ -20,7 +20,7 @@ from tape.kernels.codes import (
     has_scan,
 )
 from tape.kernels.loading import native
-from tape.program.native.opcodes import SLOTS
+from tape.program.native.opcodes import SLOTS, packed
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(100), deadline=None)
@@ -576,7 +576,7 @@ def test_code_of_short_arrays_is_numpys(name, letter, form):
         kept = [fenced.array.copy() for fenced in (x, y)]
         frame, entries = np.zeros(SLOTS + 3, np.int64), np.zeros((1, 5), np.int64)
         frame[SLOTS:] = [address(x.array), address(y.array), address(target.array)]
-        entries[0] = SHORT[name, letter, form], count, 0, 1 << 40, 2 << 40
+        entries[0] = SHORT[name, letter, form], count, packed(0, 0), packed(1, 0), packed(2, 0)
         _shorts(address(frame), address(entries), 1)
         np.testing.assert_array_equal(target.array, expected)
         is_number = ~np.isnan(expected)

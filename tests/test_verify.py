@@ -22,6 +22,7 @@ from tape.program.native.opcodes import (
     LITERALS,
     MOST_WORTH,
     REGISTERS,
+    SLOT_BITS,
     WIDTH,
     opcode,
     packed,
@@ -217,10 +218,10 @@ EACH_OPERAND = [(name, field) for name in KINDS for field in operands(name)]
 @pytest.mark.parametrize(("name", "field"), EACH_OPERAND)
 def test_an_operand_stays_in_its_slot(name, field):
     operand = ROWS_BY_KIND[name]()[field]
-    slot = operand >> 40
+    slot = operand >> SLOT_BITS
     refused(name, field, words="reaches", **{field: packed(slot, MEMORY[slot].size)})
     refused(name, field, words="reaches", **{field: packed(slot, (1 << 40) - 64)})
-    for nowhere in (len(MEMORY), 2**22, -1, -(2**23)):
+    for nowhere in (len(MEMORY), 2**19, -1, -(2**20)):
         refused(name, field, words="slot", **{field: packed(nowhere, 0)})
     for extreme in (2**63 - 1, -(2**63)):
         refused(name, field, words="slot", **{field: extreme})

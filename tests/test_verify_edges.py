@@ -10,7 +10,17 @@ from tape.kernels.codes import COPY_ITEMSIZES, DTYPE_CODES, FOLDS, MOST_SHORT, S
 from tape.kernels.registry import needs_of
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
-from tape.program.native.opcodes import ARENA, BY_FLAG, FIELDS, MOST_WORTH, REGISTERS, WIDTH, opcode, packed
+from tape.program.native.opcodes import (
+    ARENA,
+    BY_FLAG,
+    FIELDS,
+    MOST_WORTH,
+    REGISTERS,
+    SLOT_BITS,
+    WIDTH,
+    opcode,
+    packed,
+)
 from tape.program.runtime.slots import Body, Slot
 from tape.program.runtime.verify import verify
 from tests import test_verify_loops as loops
@@ -167,7 +177,7 @@ def test_copies_move_words_of_four_bytes_at_most(name, size):
     unit = min(size, 4)
     for field in COPIES[name]:
         check(row(name, **{**fields, field: places[field] + unit}))
-        end = packed(places[field] >> 40, 512)
+        end = packed(places[field] >> SLOT_BITS, 512)
         check(row(name, **{**fields, field: end - size}))
         refused(name, field, words="reaches", **{**fields, field: end - size + unit})
         if unit > 1:

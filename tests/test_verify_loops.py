@@ -12,6 +12,7 @@ from tape.program.native.opcodes import (
     FIELDS,
     LITERALS,
     REGISTERS,
+    SLOT_BITS,
     WIDTH,
     opcode,
     packed,
@@ -159,7 +160,7 @@ def test_operands_of_loops_stay_in_their_slots(k):
     name, fields = ROWS[k]
     for field in set(fields) & OPERANDS:
         is_written = field in ("out", "spare", "array")
-        slot = fields[field] >> 40
+        slot = fields[field] >> SLOT_BITS
         for wrong in (
             packed(slot, MEMORY[slot].size),
             packed(len(MEMORY), 0),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tape.kernels.codes import DTYPE_CODES
 from tape.program.native.functions import alignments, itemsizes
-from tape.program.native.opcodes import FIELDS, SLOT_BITS, REGISTERS, WIDTH, opcode
+from tape.program.native.opcodes import FIELDS, REGISTERS, SLOT_BITS, WIDTH, opcode
 from tape.program.runtime.extents import Claims, Column, Rows
 from tape.program.runtime.slots import Body, Slot
 

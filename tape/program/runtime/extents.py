@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.program.native.opcodes import FIELDS, SLOT_BITS, OFFSET_MASK
+from tape.program.native.opcodes import FIELDS, OFFSET_MASK, SLOT_BITS
 from tape.program.runtime.slots import Slot
 
 Column = np.ndarray[Any, np.dtype[Any]]

@@ -17,7 +17,7 @@ from tape.kernels.codes import (
 )
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.native.functions import called_number, kernels_loaded
-from tape.program.native.opcodes import FIELDS, MOST_WORTH, SLOT_BITS, REGISTERS, WIDTH
+from tape.program.native.opcodes import FIELDS, MOST_WORTH, REGISTERS, SLOT_BITS, WIDTH
 from tape.program.runtime.checks import COPIED, DTYPES, FLOATS, INT64, ITEMSIZES, MOST, Checks, ufunc_loops
 from tape.program.runtime.extents import Column, Rows
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tape.program.native.functions import alignments, blas_number, gufunc_of, itemsizes, matmul_numbers
 from tape.program.native.gufuncs import GUFUNCS, MOST_ARGUMENTS, require_lengths, size_of, strides_of
-from tape.program.native.opcodes import FIELDS, MOST_WORTH, SLOT_BITS, REGISTERS, WIDTH
+from tape.program.native.opcodes import FIELDS, MOST_WORTH, REGISTERS, SLOT_BITS, WIDTH
 from tape.program.runtime.checks import INT64, MOST, MOST_INT32, Checks
 from tape.program.runtime.extents import Column, Rows
 
