@@ -85,18 +85,32 @@ def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
     >>> collapsed((2, 1, 3), (24, 99, 8))
     ((6,), (8,))
     """
+    lengths, (steps,) = collapsed_together(shape, (strides,))
+    return lengths, steps
+
+
+@lru_cache(maxsize=4096)
+def collapsed_together(shape: Shape, strides: tuple[Shape, ...]) -> tuple[Shape, tuple[Shape, ...]]:
+    """Merge axes of several views of one shape, where that can be done in all of them: see `collapsed`.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import collapsed_together
+    >>> collapsed_together((2, 3, 4), ((96, 32, 8), (0, 32, 8)))
+    ((2, 12), ((96, 8), (0, 8)))
+    """
     lengths: list[int] = []
-    steps: list[int] = []
-    for length, stride in zip(shape, strides, strict=True):
+    steps: list[tuple[int, ...]] = []
+    for length, *here in zip(shape, *strides, strict=True):
         if length == 1:
             continue
-        if steps and steps[-1] == stride * length:
+        if steps and all(before == step * length for before, step in zip(steps[-1], here, strict=True)):
             lengths[-1] *= length
-            steps[-1] = stride
+            steps[-1] = tuple(here)
         else:
             lengths.append(length)
-            steps.append(stride)
-    return tuple(lengths), tuple(steps)
+            steps.append(tuple(here))
+    return tuple(lengths), tuple(zip(*steps, strict=True)) if steps else ((),) * len(strides)
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tape.program.native.functions import loop_number
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.plan.layouts import Place
+from tape.program.plan.layouts import Place, broadcast_strides, collapsed_together, offsets
 from tape.program.plan.numbers import code_of
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
@@ -44,6 +45,8 @@ _SCALAR = opcode("scalar")
 _JOINED = {_SCALAR: opcode("scalars"), opcode("short"): opcode("shorts")}
 """Rows of which neighbours become one row with a table."""
 _FEW_JOINED = 2  # are not worth a row with a table; what is chosen shares one with its condition
+_LONG_RUN, _MOST_RUNS = 1024, 16
+"""Bytes of a run of elements that a row of its own is worth, and how many runs."""
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 
 _ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
@@ -217,14 +220,11 @@ class _Encoder(Writer):
         count = instruction.size
         if not count:
             return
+        if not self._width and instruction.op in UFUNCS and self._in_runs(id, instruction):
+            return
         operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
         width = instruction.dtype.itemsize
-        strides = [stride for _, stride in operands]
-        code = None if self._width else short_code(instruction, self.plan.instructions, strides)
-        if code is not None:
-            *first, last = [operand for operand, _ in operands]
-            self.emit("short", kind=code, count=count, x=first[0] if first else 0, y=last, out=out)
-        elif instruction.op == "cast":
+        if instruction.op == "cast":
             source = self.plan.instructions[instruction.operands[0]].dtype
             self.emit(
                 "cast", **{"from": CAST_CODES[source]}, count=count, to=CAST_CODES[instruction.dtype],
@@ -239,20 +239,55 @@ class _Encoder(Writer):
                 condition=condition[0], x=x[0], y=y[0], out=out,
             )  # fmt: skip
         else:
-            dtypes = [self.plan.instructions[x].dtype for x in instruction.operands]
-            number = loop_number(instruction.op, (*dtypes, instruction.dtype))
-            assert number is not None
-            if len(operands) == 1:
-                (x,) = operands
-                self.emit(
-                    "unary", function=number, count=count, stride_x=x[1], stride_out=width, x=x[0], out=out
-                )
-            else:
-                x, y = operands
-                self.emit(
-                    "binary", function=number, count=count, stride_x=x[1], stride_y=y[1], stride_out=width,
-                    x=x[0], y=y[0], out=out,
-                )  # fmt: skip
+            self._ufunc(instruction, count, operands, out)
+
+    def _in_runs(self, id: int, instruction: Instruction) -> bool:
+        """Write a row for each run of elements that operands have side by side, or the same, if it is long.
+
+        That takes less time than to bring operands into the order of the result.
+        """
+        width, operands = instruction.dtype.itemsize, instruction.operands
+        strides = tuple([self._strides(x, instruction) for x in operands])
+        lengths, steps = collapsed_together(instruction.shape, strides)
+        if len(lengths) < 2 or lengths[-1] * width < _LONG_RUN or prod(lengths[:-1]) > _MOST_RUNS:
+            return False
+        widths = [self.plan.instructions[x].dtype.itemsize for x in operands]
+        if any(of_each[-1] not in (0, width) for of_each, width in zip(steps, widths, strict=True)):
+            return False
+        starts = [offsets(lengths[:-1], of_each[:-1]) for of_each in steps]
+        for k, at in enumerate(zip(*starts, strict=True)):
+            run = [
+                (self.at(x) + start, of_each[-1])
+                for x, start, of_each in zip(operands, at, steps, strict=True)
+            ]
+            self._ufunc(instruction, lengths[-1], run, self.at(id) + k * lengths[-1] * width)
+        return True
+
+    def _strides(self, id: int, reader: Instruction) -> tuple[int, ...]:
+        """Return the strides of an operand as it is broadcast to a result."""
+        return broadcast_strides(self.plan.instructions[id].shape, self.place(id).strides, reader.shape)
+
+    def _ufunc(self, instruction: Instruction, count: int, operands: list[tuple[int, int]], out: int) -> None:
+        """Write the row of a ufunc: of its operands the first elements and the strides are given."""
+        dtypes = (*[self.plan.instructions[x].dtype for x in instruction.operands], instruction.dtype)
+        width = instruction.dtype.itemsize
+        if not self._width:
+            code = short_code(instruction.op, dtypes, count, [stride for _, stride in operands])
+            if code is not None:
+                *first, last = [operand for operand, _ in operands]
+                self.emit("short", kind=code, count=count, x=first[0] if first else 0, y=last, out=out)
+                return
+        number = loop_number(instruction.op, dtypes)
+        assert number is not None
+        if len(operands) == 1:
+            (x,) = operands
+            self.emit("unary", function=number, count=count, stride_x=x[1], stride_out=width, x=x[0], out=out)
+        else:
+            x, y = operands
+            self.emit(
+                "binary", function=number, count=count, stride_x=x[1], stride_y=y[1], stride_out=width,
+                x=x[0], y=y[0], out=out,
+            )  # fmt: skip
 
     def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
         """Return an operand of an elementwise row, and its stride in bytes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -99,26 +99,25 @@ def without_repeated_conditions(entries: Sequence[list[int]]) -> list[list[int]]
     return kept
 
 
-def short_code(
-    instruction: Instruction, instructions: Sequence[Instruction], strides: Sequence[int]
-) -> int | None:
-    """Return the code of an elementwise instruction on short arrays; None for others.
+def short_code(name: str, dtypes: Sequence[np.dtype[Any]], count: int, strides: Sequence[int]) -> int | None:
+    """Return the code of a ufunc on short arrays; None for others.
 
     Parameters
     ----------
-    instruction : Instruction
-        Any elementwise one.
-    instructions : sequence of Instruction
-        Where its operands are.
+    name : str
+        Of the ufunc.
+    dtypes : sequence of numpy.dtype
+        Of its operands and its result.
+    count : int
+        Elements of the result.
     strides : sequence of int
         Of each operand in the order of the result, in bytes.
     """
-    dtype = instruction.dtype
-    dtypes = {instructions[x].dtype for x in instruction.operands}
-    if dtype not in _SHORT_LETTERS or dtypes != {dtype} or not 1 < instruction.size <= MOST_SHORT:
+    dtype = dtypes[-1]
+    if dtype not in _SHORT_LETTERS or set(dtypes) != {dtype} or not 1 < count <= MOST_SHORT:
         return None
     form = _SHORT_FORMS.get(tuple([divmod(stride, dtype.itemsize) for stride in strides]))
-    return None if form is None else SHORT.get((instruction.op, _SHORT_LETTERS[dtype], form))
+    return None if form is None else SHORT.get((name, _SHORT_LETTERS[dtype], form))
 
 
 def add_up(w: Writer, id: int, instruction: Instruction, before: int, reduced: int, after: int) -> None:
