@@ -27,6 +27,7 @@ from tape.program.plan.layouts import (
 )
 from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_contiguous
 from tape.program.plan.numbers import code_of
+from tape.program.plan.stacked import place_stacked
 from tape.system.collector import collector_paused
 
 Shape = tuple[int, ...]
@@ -85,6 +86,8 @@ class Plan:
     donations: dict[int, int] = field(default_factory=dict)
     """The dynamic leaf that gives its memory to an output, by number of the output."""
     scalars: dict[int, int] = field(default_factory=dict)
+    stacked: dict[int, dict[int, Place]] = field(default_factory=dict)
+    """Where results of a loop are that are not in its block, by the loop and by the offset in the block."""
     value_bytes: int = 0
     """Sum of the sizes of all computed values, without views, in bytes."""
 
@@ -134,6 +137,7 @@ class _Planner:
             lifetimes = Lifetimes(result, self.layouts)
         self._overwrite_states(lifetimes)
         allocate(result, self.layouts, self.sizes, lifetimes)
+        place_stacked(result, self.layouts)
         return result
 
     # ---- layouts: views share memory, copies are made where an instruction needs another order -------

@@ -162,6 +162,8 @@ class _Encoder(Writer):
             else:
                 _ENCODERS[instruction.op](self, id, instruction)
             return
+        if all(map(self._is_there, step.members)):
+            return
         first = step.members[0]
         self.origin = first
         self._spare = self.plan.scalars[first]
@@ -319,6 +321,11 @@ class _Encoder(Writer):
                 self.reserve(self._spare)
             self.load(id, reader.size, lengths, steps, packed(REGISTERS, register.offset))
         return packed(REGISTERS, register.offset), width
+
+    def _is_there(self, id: int) -> bool:
+        """Return whether an instruction is a copy of what a loop has stacked in its place."""
+        instruction = self.plan.instructions[id]
+        return instruction.op == "copy" and self.at(instruction.operands[0]) == self.at(id)
 
     def _copy_in_blocks(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
         (source,) = instruction.operands

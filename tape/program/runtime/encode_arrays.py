@@ -160,10 +160,11 @@ def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
 def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
     """Write one operand after the other."""
     (axis,) = instruction.attrs
-    strides = w.place(id).strides
+    slot, start, strides = w.place(id)
     offset = 0
     for x in instruction.operands:
-        w.write_view("store", instruction.dtype.itemsize, x, id, offset, strides)
+        if w.at(x) != packed(slot, start + offset):  # where a loop has stacked it
+            w.write_view("store", instruction.dtype.itemsize, x, id, offset, strides)
         offset += w.plan.instructions[x].shape[axis] * strides[axis]
 
 

@@ -21,6 +21,9 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
     ends = {"length": 0, "flag": BY_FLAG, "count": BY_COUNT_BACK if loop.is_backwards else BY_COUNT}
     parts, place = loop.block.parts, w.place(id)
     results = [packed(place.slot, place.offset + part.offset) for part in parts]
+    for offset, there in w.plan.stacked.get(id, {}).items():
+        k = next(k for k, part in enumerate(parts) if part.offset == offset and part.size)
+        results[k] = packed(there.slot, there.offset)
     first, last = loop.constants, loop.constants + loop.states
     sizes = [part.size for part in parts]
     head = len(w.rows)
