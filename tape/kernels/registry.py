@@ -17,6 +17,7 @@ from tape.kernels import (
     small,
     sorting,
     sparse,
+    transposition,
     weighted,
     windowed,
 )
@@ -36,6 +37,7 @@ GROUPS: dict[str, dict[str, Kernel]] = {
     "sparse": sparse.KERNELS,
     "differences": differences.KERNELS,
     "weighted sums": weighted.KERNELS,
+    "transposition": transposition.KERNELS,
     "products of doubles": matrices.DOUBLES,
     "products of singles": matrices.SINGLES,
     "products by rows": matrices.BY_ROWS,

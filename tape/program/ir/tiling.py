@@ -244,13 +244,13 @@ class Tiling:
         read = {x for id, of in enumerate(self.old) if id not in inside for x in of.operands}
         return {id for id in inside if self.kinds[id] == ROWS and (id in read or id in self.ir.outputs)}
 
-    def items(self, members: list[int]) -> int:
-        """Return how many rows a tile has; 0 if there is no good number."""
+    def items(self, members: list[int], share: int = 1) -> int:
+        """Return how many rows a tile has, or a share of so many; 0 if there is no good number."""
         computed = [id for id in members if self.kinds[id] == ROWS and self.old[id].op not in VIEWS]
         each = sum(_bytes(self.old[id]) for id in computed) // self.count
         if not 0 < each <= _MOST_BYTES:
             return 0
-        wanted = max(_TILE_BYTES, _MEMBER_BYTES * len(computed))
+        wanted = max(_TILE_BYTES, _MEMBER_BYTES * len(computed)) // share
         most = min(max(wanted // each, 1), self.count // _FEWEST_STEPS)
         return next((items for items in range(most, most // 2, -1) if self.count % items == 0), most)
 

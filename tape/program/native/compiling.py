@@ -45,6 +45,7 @@ from tape.kernels.compiled import (
     sorting,
     sparse,
     systems,
+    transposition,
     weighted,
     windowed,
     writes,
@@ -70,7 +71,7 @@ _TELLING = (
 )  # fmt: skip
 _OF_KERNELS = (
     columns, counting, differences, factors, indices, matrices, searching, selection, sliding, small, sorting,
-    sparse, weighted, windowed,
+    sparse, transposition, weighted, windowed,
 )  # fmt: skip
 _KERNELS = {name: function for module in _OF_KERNELS for name, function in module.KERNELS.items()}
 _LOOPS: tuple[Any, ...] = (normal, circular, exponentials, logarithms)

@@ -274,6 +274,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "squared_distances": _squared_distances,
     "weighted_differences": _weighted_differences,
     "weighted_sums": _weighted_sums,
+    "transposed": lambda x, parameters: x.reshape(parameters).T,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
 }
