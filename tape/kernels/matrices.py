@@ -126,7 +126,7 @@ def are_worth_packing(m: int, n: int, k: int, size: int) -> bool:
 _LENGTHS = ("outer", "inner", "m", "n", "k")
 
 
-_PARAMETERS = {
+PARAMETERS = {
     **dict.fromkeys(_LENGTHS, 1), "adds": 1, "factor": 3, "a": 4, "b": 4, "out": 4, "total": 4
 }  # fmt: skip
 
@@ -170,7 +170,8 @@ def _extent(lengths: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((length - 1) * stride for length, stride in zip(lengths, strides, strict=True))
 
 
-def _needs(parameters: tuple[int, ...], size: int) -> Needs:
+def needs_of_product(parameters: tuple[int, ...], size: int) -> Needs:
+    """Return what a stack of products needs, for elements of so many bytes: see `product_parameters`."""
     outer, inner_length, m, n, k, adds, *rest = parameters
     parts, strides = rest[:3], [rest[i : i + 4] for i in range(3, 19, 4)]
     lengths = (outer, inner_length, m, n)
@@ -196,7 +197,7 @@ def _needs(parameters: tuple[int, ...], size: int) -> Needs:
 
 def _needs_by_rows(parameters: tuple[int, ...]) -> Needs:
     *common, rows = parameters
-    needs = _needs(tuple(common), 8)
+    needs = needs_of_product(tuple(common), 8)
     outer, inner_length, m, n, k, adds = common[:6]
     a, b, out, _ = [common[i : i + 4] for i in range(9, 25, 4)]
     if rows < 1 or adds == APART:
@@ -210,7 +211,7 @@ def _needs_by_rows(parameters: tuple[int, ...]) -> Needs:
     return Needs(needs.operands, needs.out, 2 * BLAS_ARGUMENTS, tasks, needs.work)
 
 
-DOUBLES = {"product_of_doubles": Kernel(_PARAMETERS, partial(_needs, size=8), dtypes=(FLOAT64,))}
-SINGLES = {"product_of_singles": Kernel(_PARAMETERS, partial(_needs, size=4), dtypes=(FLOAT32,))}
-BY_ROWS = {"product_by_rows": Kernel({**_PARAMETERS, "rows": 1}, _needs_by_rows, "gemm")}
+DOUBLES = {"product_of_doubles": Kernel(PARAMETERS, partial(needs_of_product, size=8), dtypes=(FLOAT64,))}
+SINGLES = {"product_of_singles": Kernel(PARAMETERS, partial(needs_of_product, size=4), dtypes=(FLOAT32,))}
+BY_ROWS = {"product_by_rows": Kernel({**PARAMETERS, "rows": 1}, _needs_by_rows, "gemm")}
 """By BLAS, so many rows of the first factor at a time; threads share these."""

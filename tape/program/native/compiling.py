@@ -44,6 +44,7 @@ from tape.kernels.compiled import (
     small,
     sorting,
     sparse,
+    stacks,
     systems,
     transposition,
     weighted,
@@ -71,7 +72,7 @@ _TELLING = (
 )  # fmt: skip
 _OF_KERNELS = (
     columns, counting, differences, factors, indices, matrices, searching, selection, sliding, small, sorting,
-    sparse, transposition, weighted, windowed,
+    sparse, stacks, transposition, weighted, windowed,
 )  # fmt: skip
 _KERNELS = {name: function for module in _OF_KERNELS for name, function in module.KERNELS.items()}
 _LOOPS: tuple[Any, ...] = (normal, circular, exponentials, logarithms)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from tape.config import num_threads
-from tape.kernels import matrices
+from tape.kernels import matrices, stacks
 from tape.kernels.availability import Unavailable
 from tape.kernels.codes import DTYPE_CODES
 from tape.kernels.registry import REGISTRY, needs_of
@@ -86,11 +86,13 @@ def _by_kernel(
     name = "product_of_doubles" if width == 8 else "product_of_singles"
     rows: tuple[int, ...] = ()
     adds = matrices.NOTHING if total is None else matrices.IN_PLACE
-    if not matrices.are_worth(m, columns, inner, width, is_turned, shared):
+    if stacks.are_tiny(prod(stack), m, n, inner) and strides[1][3] == width:
+        name = "products_of_stack"
+    elif not matrices.are_worth(m, columns, inner, width, is_turned, shared):
         name, rows = "product_by_rows", (matrices.rows_to_share(m, n, inner, threads),)
         if not any(rows):
             return False
-    elif total is not None and w.at(total) != w.at(id):
+    if not rows and total is not None and w.at(total) != w.at(id):
         wide = broadcast_strides(w.plan.instructions[total].shape, w.place(total).strides, instruction.shape)
         steps = [*(0,) * len(missing), *wide]
         if steps[-1] in (0, width):
