@@ -17,7 +17,7 @@ __all__ = ["TileLoops"]
 
 _FLOAT64 = np.dtype(np.float64)
 _SHARE_OF_TURNED = 2
-"""Tiles of bodies that are turned have half as many rows: these take less time than what is read from L2."""
+"""Turned tiles have half as many rows: larger values are computed in blocks, which copy what is broadcast."""
 
 
 class TileLoops(Appending):
