@@ -85,7 +85,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "cast": ("from", "count", "to", "x", "out"),
     "select": ("itemsize", "count", "stride_x", "stride_y", "condition", "x", "y", "out"),
     "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
-    "blocks": ("rows", "count", "block", "portion"),
+    # the first rows of blocks may be such whose results all blocks share: they run for the first one only
+    "blocks": ("rows", "count", "block", "portion", "once"),
     # the rest
     "scalar": ("kind", "x", "y", "out"),
     "scalars": ("count", "entries"),  # many of them: its table has the fields of each

@@ -111,12 +111,13 @@ def elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
 @inner
 def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
     """Run the rows that follow block by block, so that intermediate results stay in the L1 cache."""
-    rows, block = field(row, 1), field(row, 3)
+    rows, block, first = field(row, 1), field(row, 3), 1
     while start < stop:
         count = min(block, stop - start)
-        for k in range(1, rows + 1):
+        for k in range(first, rows + 1):
             elementwise(row + k * ROW, frame, start, count)
         start += count
+        first = 1 + field(row, 5)
 
 
 @inner

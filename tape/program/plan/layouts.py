@@ -113,6 +113,18 @@ def collapsed_together(shape: Shape, strides: tuple[Shape, ...]) -> tuple[Shape,
     return tuple(lengths), tuple(zip(*steps, strict=True)) if steps else ((),) * len(strides)
 
 
+def period(lengths: Shape, strides: Shape) -> int:
+    """Return after how many elements, in C order, the same ones follow again: of merged axes.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import period
+    >>> period((5, 2, 3), (0, 24, 8)), period((2, 3), (8, 0))
+    (6, 6)
+    """
+    return prod(lengths[1:] if lengths and not strides[0] else lengths)
+
+
 @lru_cache(maxsize=4096)
 def offsets(shape: Shape, strides: Shape) -> tuple[int, ...]:
     """Return the distance of each element from the first one, in C order.

@@ -8,6 +8,8 @@ in registers, which are as long as one block.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
+from math import lcm
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, VIEWS
 from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
-from tape.program.plan.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
+from tape.program.plan.layouts import ALIGNMENT, Layout, Place, Shape, broadcast_strides, collapsed, period
 
 if TYPE_CHECKING:
     from tape.program.plan.planner import Plan, Step
@@ -241,12 +243,15 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
     """Assign registers to what stays in a group and to operands that are loaded, and size its blocks."""
     instructions = plan.instructions
     last: dict[int, int] = {}
-    loads = 0
+    runs: list[tuple[Shape, Shape]] = []
     for k, id in enumerate(step.members):
         reader = instructions[id]
         for operand in set(reader.operands):
             last[operand] = k
-            loads += _needs_load(instructions[operand], layouts[operand], operand, reader)
+            run = _loaded(instructions[operand], layouts[operand], operand, reader)
+            if run is not None:
+                runs.append(run)
+    loads = len(runs)
     stays = set(near)
     names: dict[int, int] = {}
     free: list[int] = []
@@ -265,7 +270,7 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
     total = count + min(loads, 4) + min(memory, 4) + 1
     widest = max(8, *[instructions[id].dtype.itemsize for member in step.members
                       for id in (member, *instructions[member].operands)])  # fmt: skip
-    block = max(128, min(2048, _NEAR_BYTES * 2 // (widest * total)) // 64 * 64)
+    block = _block(max(128, min(2048, _NEAR_BYTES * 2 // (widest * total))), runs)
     step.block = min(block, max(instructions[step.members[0]].size, 1))
     step.width = width = widest * step.block + ALIGNMENT - (widest * step.block) % ALIGNMENT
     for id, name in names.items():
@@ -274,15 +279,33 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
     plan.scalars[step.members[0]] = count * width  # where registers for operands begin
 
 
-def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instruction) -> bool:
-    """Return whether an operand of an elementwise instruction must be made contiguous first."""
+def _loaded(
+    source: Instruction, layout: Layout, operand: int, reader: Instruction
+) -> tuple[Shape, Shape] | None:
+    """Return the lengths and strides of an operand of an elementwise instruction that must be made contiguous.
+
+    None of one that need not.
+    """
     if source.size == 1:  # a single condition is repeated, see the encoder
-        return reader.op == "where" and operand == reader.operands[0] and reader.size > 1
+        is_repeated = reader.op == "where" and operand == reader.operands[0] and reader.size > 1
+        return ((reader.size,), (0,)) if is_repeated else None
     strides = broadcast_strides(source.shape, layout.strides, reader.shape)
     lengths, steps = collapsed(reader.shape, strides)
-    if reader.op in ("where", "cast", "copy"):
-        return len(lengths) > 1 or (len(lengths) == 1 and steps[0] != source.dtype.itemsize)
-    return len(lengths) > 1
+    takes_steps = reader.op not in ("where", "cast", "copy")
+    is_run = len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize)
+    return None if is_run or not lengths else (lengths, steps)
+
+
+def _block(most: int, runs: Sequence[tuple[Shape, Shape]]) -> int:
+    """Return the length of a block: up to ``most``, and a multiple of the rows of what is loaded.
+
+    Of what repeats it is a multiple of all that does: that is loaded once. All of these are products of the
+    last lengths of one shape, so that one is a multiple of the shorter ones.
+    """
+    units = [n for lengths, steps in runs for n in (lengths[-1], period(lengths, steps))]
+    unit = max([n for n in units if n <= most], default=1)
+    aligned = lcm(unit, 64)
+    return most // aligned * aligned or most // unit * unit
 
 
 class _Arena:

@@ -17,7 +17,7 @@ from tape.program.native.functions import loop_number
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.plan.layouts import Place, broadcast_strides, collapsed_together, offsets
+from tape.program.plan.layouts import Place, broadcast_strides, collapsed_together, offsets, period
 from tape.program.plan.numbers import code_of
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
@@ -107,6 +107,8 @@ class _Encoder(Writer):
         self._recipes: dict[Any, Recipe | None] = {}
         self._spare = 0  # the next free byte of the registers
         self._width = 0  # of a register in the group that is being encoded
+        self._block = 0  # elements of a block of it
+        self._head = 0  # its first row
         self.joined: dict[int, list[int]] = {}
 
     def encode(self) -> Encoded:
@@ -156,7 +158,7 @@ class _Encoder(Writer):
             (id,) = step.members
             instruction = instructions[id]
             self.origin = id
-            self._spare = self._width = 0
+            self._spare = self._width = self._block = 0
             if instruction.op in ELEMENTWISE:
                 self._elementwise(id, instruction, {})
             else:
@@ -167,12 +169,14 @@ class _Encoder(Writer):
         first = step.members[0]
         self.origin = first
         self._spare = self.plan.scalars[first]
-        self._width = step.width
-        head = len(self.rows)
+        self._width, self._block = step.width, step.block
+        self._head = len(self.rows)
         size = instructions[first].size
         time = sum([nanoseconds(instructions, id) for id in step.members])
         blocks = portion(-(-size // step.block), time, is_shared=True)
-        self.emit("blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block))
+        self.emit(
+            "blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block), once=0
+        )  # fmt: skip
         loaded: dict[int, Place] = {}
         for id in step.members:
             self.origin = id
@@ -180,7 +184,7 @@ class _Encoder(Writer):
                 self._copy_in_blocks(id, instructions[id], loaded)
             else:
                 self._elementwise(id, instructions[id], loaded)
-        self.rows[head][1] = len(self.rows) - head - 1
+        self.rows[self._head][1] = len(self.rows) - self._head - 1
 
     def _elementwise(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
         """Write the row of an elementwise instruction: mostly that of an earlier one with other addresses."""
@@ -320,12 +324,22 @@ class _Encoder(Writer):
             if not self._width:
                 self.reserve(self._spare)
             self.load(id, reader.size, lengths, steps, packed(REGISTERS, register.offset))
+            if self._block and not self._block % period(lengths, steps):
+                self._run_once()
         return packed(REGISTERS, register.offset), width
 
     def _is_there(self, id: int) -> bool:
         """Return whether an instruction is a copy of what a loop has stacked in its place."""
         instruction = self.plan.instructions[id]
         return instruction.op == "copy" and self.at(instruction.operands[0]) == self.at(id)
+
+    def _run_once(self) -> None:
+        """Move the last row, which loads the same for all blocks, to those that run for the first one only."""
+        head = self.rows[self._head]
+        self.rows.insert(self._head + 1, self.rows.pop())
+        self.origins.pop()
+        self.origins.insert(self._head + 1, self.origins[self._head])
+        head[-1] += 1
 
     def _copy_in_blocks(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
         (source,) = instruction.operands

@@ -20,6 +20,7 @@ def blocks(v: Checks, group: Rows) -> None:
     count = group.between("count", 1, v.claims.sizes.max(initial=0))
     block = group.between("block", 1, MOST)
     group.between("portion", 1, MOST)
+    group.between("once", 0, rows)
     for k, at in enumerate(group.numbers + 1):
         inside = slice(at, at + rows[k])
         if (kinds[inside] > LAST_ELEMENTWISE).any():
