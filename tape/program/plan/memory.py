@@ -268,7 +268,7 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
             free.append(names[id])
     memory = sum(operand not in names for operand in last)
     total = count + min(loads, 4) + min(memory, 4) + 1
-    widest = max(8, *[instructions[id].dtype.itemsize for member in step.members
+    widest = max(4, *[instructions[id].dtype.itemsize for member in step.members
                       for id in (member, *instructions[member].operands)])  # fmt: skip
     block = _block(max(128, min(2048, _NEAR_BYTES * 2 // (widest * total))), runs)
     step.block = min(block, max(instructions[step.members[0]].size, 1))
