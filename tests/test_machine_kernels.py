@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tape.kernels.codes import (
+    BY_ROWS,
     DTYPE_CODES,
     FOLDS,
     LETTERS,
@@ -31,8 +32,8 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e
 
 
 ARGUMENTS = {
-    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "take": 8, "scatter_add": 8, "scalars": 3,
-    "shorts": 3,    "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
+    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "by_rows": 9, "take": 8, "scatter_add": 8,
+    "scalars": 3, "shorts": 3, "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
 }  # fmt: skip
 RETURNING = {"take", "scatter_add", "solve", "cholesky", "triangular_solve"}
 
@@ -46,6 +47,7 @@ def kernel(name):
 
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
+_by_rows = kernel("by_rows")
 _scalars, _shorts, _sum_product, _scan = map(kernel, ("scalars", "shorts", "sum_product", "scan"))
 
 
@@ -406,6 +408,36 @@ def test_select_is_where(itemsize, count, x_is_one, y_is_one, place, seed):
         itemsize, address(condition), address(x), x_stride, address(y), y_stride, count, address(out.array)
     )
     np.testing.assert_array_equal(out.done(), expected)
+
+
+@quick
+@given(
+    data=st.data(), key=st.sampled_from(sorted(BY_ROWS)), dtype=st.sampled_from(FLOATS),
+    rows=st.integers(1, 9), columns=st.integers(1, 70), step=st.integers(-2, 3), in_place=st.booleans(),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_rows_are_combined_with_their_numbers_as_numpy_combines_them(
+    data, key, dtype, rows, columns, step, in_place, seed
+):
+    """Any elements that follow one another, the numbers of their rows being any distance apart."""
+    (name, position), size = key, np.dtype(dtype).itemsize
+    x, spread = special(dtype, (rows, columns), seed), special(dtype, rows * max(abs(step), 1), seed + 1)
+    first = (rows - 1) * -step if step < 0 else 0
+    numbers = spread[[first + k * step for k in range(rows)]][:, None]
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(*((numbers, x) if position == 0 else (x, numbers))).reshape(-1)
+    start = data.draw(st.integers(0, x.size - 1))
+    count = data.draw(st.integers(0, x.size - start))
+    out, some = Fenced(count, dtype), x.reshape(-1)[start : start + count]
+    if in_place:
+        out.array[...] = some
+        some = out.array
+    y = address(spread) + first * size
+    _by_rows(BY_ROWS[key], size, columns, start, count, address(some), y, step * size, address(out.array))
+    np.testing.assert_array_equal(out.done(), expected[start : start + count])
+    is_number = ~np.isnan(out.array)
+    signs = np.signbit(out.array), np.signbit(expected[start : start + count])
+    np.testing.assert_array_equal(signs[0][is_number], signs[1][is_number])
 
 
 # ---- positions -----------------------------------------------------------------------------------

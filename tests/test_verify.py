@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels.codes import DTYPE_CODES, FOLDS, MOST_SHORT, SCALARS, SCANS, SHORT
+from tape.kernels.codes import BY_ROWS, DTYPE_CODES, FOLDS, MOST_SHORT, SCALARS, SCANS, SHORT
 from tape.kernels.columns import convolution_parameters
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import (
@@ -71,8 +71,12 @@ ROWS_BY_KIND = {
         "itemsize": 8, "count": 8, "stride_x": 8, "stride_y": 0, "condition": packed(INPUT, 504), "x": IN,
         "y": packed(LITERALS, 0), "out": OUT,
     },
+    "by_rows": lambda: {
+        "kind": BY_ROWS["subtract", 0], "count": 6, "columns": 4, "itemsize": 8, "stride": -32,
+        "x": packed(INPUT, 464), "y": packed(INPUT, 32), "out": packed(OUTPUT, 464),
+    },
     "load": lambda: {"itemsize": 8, **STRIDED, "x": packed(INPUT, 32), "out": OUT},
-    "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32},
+    "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32, "once": 0},
     "scalar": lambda: {"kind": 3, "x": IN, "y": packed(LITERALS, 0), "out": OUT},
     "scalars": lambda: {"count": 2, "entries": (3, IN, packed(LITERALS, 0), OUT, 6, OUT, OUT, ARENA_AT)},
     "short": lambda: {
@@ -258,6 +262,7 @@ HARMLESS = (
     ("ravel_index", "length"),
     ("blocks", "block"),
     ("blocks", "portion"),
+    ("by_rows", "columns"),
 )  # large numbers touch nothing
 NUMBERS = [
     (name, field)
@@ -308,6 +313,11 @@ BAD = {
     "select": [
         ("itemsize", {"itemsize": 3}), ("itemsize", {"itemsize": 0}), ("stride_x", {"stride_x": 16}),
         ("stride_y", {"stride_y": -8}), ("condition", {"count": 9}),
+    ],
+    "by_rows": [
+        ("kind", {"kind": 6}), ("itemsize", {"itemsize": 2}), ("columns", {"columns": 0}),
+        ("x", {"count": 7}), ("y", {"columns": 2}), ("y", {"stride": 488}), ("y", {"stride": 4}),
+        ("out", {"x": IN, "count": 7}),
     ],
     "load": [
         ("itemsize", {"itemsize": 3}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
@@ -494,6 +504,7 @@ BAD = {
     ],
     "blocks": [
         ("rows", {"rows": 1}), ("block", {"block": 0}), ("count", {"count": 0}), ("count", {"count": 1025}),
+        ("once", {"once": 1}),
     ],
 }  # fmt: skip
 
@@ -564,6 +575,22 @@ def test_a_strided_operand_is_read_whole_in_every_block():
     check(*in_block(row("load", **table, x=packed(INPUT, 0), out=REGISTER)))
     with pytest.raises(errors.ProgramError, match="reaches"):
         check(*in_block(row("load", **table, x=packed(INPUT, 8), out=REGISTER)))
+
+
+def test_numbers_of_rows_are_read_whole_in_every_block():
+    numbers = {"count": 64, "columns": 8, "stride": 8, "x": REGISTER, "out": REGISTER}
+    check(*in_block(row("by_rows", **numbers, y=packed(INPUT, 448))))
+    for y in (packed(INPUT, 456), packed(REGISTERS, 456)):
+        with pytest.raises(errors.ProgramError, match="reaches"):
+            check(*in_block(row("by_rows", **numbers, y=y)))
+
+
+def test_rows_that_run_once_for_all_blocks_are_among_those_of_the_block():
+    inside = plain(packed(INPUT, 0), packed(REGISTERS, 0))
+    check(*in_block(inside, inside, once=2))
+    for once in (-1, 3):
+        with pytest.raises(errors.ProgramError, match=r"once.*not in the range 0 to 2"):
+            check(*in_block(inside, inside, once=once))
 
 
 def test_unknown_opcodes_are_refused():

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels.codes import COPY_ITEMSIZES, DTYPE_CODES, FOLDS, MOST_SHORT, SCALARS, SCANS, SHORT
+from tape.kernels.codes import (
+    BY_ROWS,
+    COPY_ITEMSIZES,
+    DTYPE_CODES,
+    FOLDS,
+    MOST_SHORT,
+    SCALARS,
+    SCANS,
+    SHORT,
+)
 from tape.kernels.registry import needs_of
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import blas_number, gufunc_number, kernel_number, matmul_number
@@ -37,7 +46,8 @@ STACK_AT = {"worth": (1, MOST_WORTH), "batch": (1, MOST), "n": (1, MOST_INT32)}
 RANGES = {
     "unary": {"count": (1, MOST)},
     "cast": {"from": (0, 11), "to": (0, 11)},
-    "blocks": {"rows": (0, 0), "count": (1, 1024), "block": (1, MOST), "portion": (1, MOST)},
+    "blocks": {"rows": (0, 0), "count": (1, 1024), "block": (1, MOST), "portion": (1, MOST), "once": (0, 0)},
+    "by_rows": {"kind": (0, max(BY_ROWS.values())), "columns": (1, MOST)},
     "load": STRIDED,
     "store": STRIDED,
     "add_store": {**STRIDED, "dtype": (0, FLOATS)},

@@ -65,6 +65,11 @@ _SCANNED = {
     "linear": (np.float64, np.float32),
     "logaddexp": (np.float64,),
 }  # each more takes half a second to compile
+_ARITHMETIC = [("add", 1), ("multiply", 1), ("subtract", 1), ("subtract", 0), ("divide", 1), ("divide", 0)]
+BY_ROWS = {key: code for code, key in enumerate(_ARITHMETIC)}
+BY_ROWS.update({("add", 0): BY_ROWS["add", 1], ("multiply", 0): BY_ROWS["multiply", 1]})
+"""Operations on an array and a number for each of its rows, by name and the position of the numbers: the
+first argument of `tape.kernels.compiled.by_rows.by_rows`."""
 LETTERS = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 """Dtypes of the single numbers that there is code for, as signatures write them."""
 _COMPARISONS = "less less_equal greater greater_equal equal not_equal"

@@ -21,6 +21,7 @@ from tape import errors
 from tape.config import usable_cores
 from tape.kernels import shipped
 from tape.kernels.compiled import (
+    by_rows,
     circular,
     columns,
     convert,
@@ -62,7 +63,7 @@ from tape.program.native import machine, parts, workers
 from tape.system import cache
 
 _SILENT = (
-    copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
+    copies.load, copies.store, writes.add_store, convert.cast, convert.select, by_rows.by_rows, folds.fold,
     machine.scalars, machine.shorts, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (

@@ -68,7 +68,7 @@ NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 HEADER, LEAF, RESULT = 6, 7, 4
 
 KERNELS = (
-    "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
+    "load", "store", "add_store", "cast", "select", "by_rows", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "memmove", "run", "work", "serve", "seats", "pthread_create", "pthread_join",
     "pthread_self", "sched_getcpu", "sched_setaffinity", "sched_yield", "fegetenv", "fesetenv",
     "feraiseexcept",
@@ -84,6 +84,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "binary": ("function", "count", "stride_x", "stride_y", "stride_out", "x", "y", "out"),
     "cast": ("from", "count", "to", "x", "out"),
     "select": ("itemsize", "count", "stride_x", "stride_y", "condition", "x", "y", "out"),
+    # operands x with a number y for each row of so many columns, y being read in place
+    "by_rows": ("kind", "count", "columns", "itemsize", "stride", "x", "y", "out"),
     "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
     # the first rows of blocks may be such whose results all blocks share: they run for the first one only
     "blocks": ("rows", "count", "block", "portion", "once"),

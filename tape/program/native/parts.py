@@ -13,6 +13,7 @@ from tape.kernels.compiled.pointers import (
     call5,
     call7,
     call8,
+    call9,
     call10,
     int32_at,
     int32s,
@@ -41,10 +42,12 @@ from tape.program.native.opcodes import (
 from tape.program.native.workers import begin, finish, next_part, share
 
 _UNARY, _BINARY, _SELECT, _LOAD = map(opcode, ("unary", "binary", "select", "load"))
+_BY_ROWS = opcode("by_rows")
 _BLOCKS, _KERNEL, _GUFUNC = map(opcode, ("blocks", "kernel", "gufunc"))
 _GESV, _POTRF = map(opcode, ("gesv", "potrf"))
 
 _DO_LOAD, _DO_SELECT, _DO_CAST = OFFSETS["load"], OFFSETS["select"], OFFSETS["cast"]
+_DO_BY_ROWS = OFFSETS["by_rows"]
 _DO_SOLVE, _DO_CHOLESKY = OFFSETS["solve"], OFFSETS["cholesky"]
 _DO_TRIANGULAR_SOLVE = OFFSETS["triangular_solve"]
 _CLEAR_FLAG, _TEST_FLAG = OFFSETS["feclearexcept"], OFFSETS["fetestexcept"]
@@ -85,6 +88,14 @@ def elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
         set_int64(frame + 24, count)
         data = int64_at(field(frame, DATA) + function)
         call4(int64_at(table + function), (frame, frame + 24, row + 24, data))
+    elif kind == _BY_ROWS:
+        itemsize = field(row, 4)
+        x = _moved(frame, field(row, 6), start * itemsize)
+        y, out = address(frame, field(row, 7)), _moved(frame, field(row, 8), start * itemsize)
+        call9(
+            int64_at(table + _DO_BY_ROWS),
+            (field(row, 1), itemsize, field(row, 3), start, count, x, y, field(row, 5), out),
+        )
     elif kind == _LOAD:
         width = field(row, 1)
         lengths = field(frame, CODE) + 8 * field(row, 4)

@@ -17,7 +17,8 @@ import numpy as np
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, VIEWS
 from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
-from tape.program.plan.layouts import ALIGNMENT, Layout, Place, Shape, broadcast_strides, collapsed, period
+from tape.program.plan.layouts import ALIGNMENT, Layout, Place, Shape, collapsed, period
+from tape.program.plan.operands import by_rows, loaded
 
 if TYPE_CHECKING:
     from tape.program.plan.planner import Plan, Step
@@ -244,14 +245,20 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
     instructions = plan.instructions
     last: dict[int, int] = {}
     runs: list[tuple[Shape, Shape]] = []
+    loads = 0
     for k, id in enumerate(step.members):
         reader = instructions[id]
+        last.update(dict.fromkeys(reader.operands, k))
+        sources = [instructions[x] for x in reader.operands]
+        in_place = by_rows(reader, sources, [layouts[x].strides for x in reader.operands])
+        if in_place is not None:
+            runs.append(in_place[1:])
+            continue
         for operand in set(reader.operands):
-            last[operand] = k
-            run = _loaded(instructions[operand], layouts[operand], operand, reader)
+            run = loaded(instructions[operand], layouts[operand].strides, operand, reader)
             if run is not None:
                 runs.append(run)
-    loads = len(runs)
+                loads += 1
     stays = set(near)
     names: dict[int, int] = {}
     free: list[int] = []
@@ -277,23 +284,6 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
         plan.places[id] = Place(REGISTERS, name * width, layouts[id].strides)
     plan.slots[REGISTERS] = max(plan.slots[REGISTERS], (count + loads) * width)
     plan.scalars[step.members[0]] = count * width  # where registers for operands begin
-
-
-def _loaded(
-    source: Instruction, layout: Layout, operand: int, reader: Instruction
-) -> tuple[Shape, Shape] | None:
-    """Return the lengths and strides of an operand of an elementwise instruction that must be made contiguous.
-
-    None of one that need not.
-    """
-    if source.size == 1:  # a single condition is repeated, see the encoder
-        is_repeated = reader.op == "where" and operand == reader.operands[0] and reader.size > 1
-        return ((reader.size,), (0,)) if is_repeated else None
-    strides = broadcast_strides(source.shape, layout.strides, reader.shape)
-    lengths, steps = collapsed(reader.shape, strides)
-    takes_steps = reader.op not in ("where", "cast", "copy")
-    is_run = len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize)
-    return None if is_run or not lengths else (lengths, steps)
 
 
 def _block(most: int, runs: Sequence[tuple[Shape, Shape]]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.codes import CAST_CODES
+from tape.kernels.codes import BY_ROWS, CAST_CODES
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import ELEMENTWISE
 from tape.program.native.functions import loop_number
@@ -19,6 +19,7 @@ from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import Place, broadcast_strides, collapsed_together, offsets, period
 from tape.program.plan.numbers import code_of
+from tape.program.plan.operands import by_rows
 from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
 from tape.program.runtime.encode_numbers import (
@@ -226,6 +227,8 @@ class _Encoder(Writer):
         count = instruction.size
         if not count:
             return
+        if self._by_rows(id, instruction, loaded):
+            return
         if not self._width and instruction.op in UFUNCS and self._in_runs(id, instruction):
             return
         operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
@@ -295,6 +298,20 @@ class _Encoder(Writer):
                 x=x[0], y=y[0], out=out,
             )  # fmt: skip
 
+    def _by_rows(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> bool:
+        """Write a row that combines an array with a number for each of its rows, if it is one that can be."""
+        sources = instruction.operands
+        strides = [self.place(x).strides for x in sources]
+        found = by_rows(instruction, [self.plan.instructions[x] for x in sources], strides)
+        if found is None or sources[found.position] in loaded:
+            return False
+        self.emit(
+            "by_rows", kind=BY_ROWS[instruction.op, found.position], count=instruction.size,
+            columns=found.lengths[1], itemsize=instruction.dtype.itemsize, stride=found.strides[0],
+            x=self.at(sources[1 - found.position]), y=self.at(sources[found.position]), out=self.at(id),
+        )  # fmt: skip
+        return True
+
     def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
         """Return an operand of an elementwise row, and its stride in bytes."""
         source, place = self.plan.instructions[id], self.place(id)
@@ -334,7 +351,7 @@ class _Encoder(Writer):
         return instruction.op == "copy" and self.at(instruction.operands[0]) == self.at(id)
 
     def _run_once(self) -> None:
-        """Move the last row, which loads the same for all blocks, to those that run for the first one only."""
+        """Move the last row, which loads the same for all blocks, to those that run for the first one."""
         head = self.rows[self._head]
         self.rows.insert(self._head + 1, self.rows.pop())
         self.origins.pop()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.codes import CAST_CODES, CAST_ITEMSIZES, COPY_ITEMSIZES, has_cast
+from tape.kernels.codes import BY_ROWS, CAST_CODES, CAST_ITEMSIZES, COPY_ITEMSIZES, has_cast
 from tape.program.runtime.checks import COPIED, LAST_ELEMENTWISE, MOST, Checks, need_spread, ufunc_loops
 from tape.program.runtime.extents import Rows
 
-__all__ = ["binary", "blocks", "cast", "select", "unary"]
+__all__ = ["binary", "blocks", "by_rows", "cast", "select", "unary"]
 
 _CASTABLE = np.array([[has_cast(source, target) for target in CAST_CODES] for source in CAST_CODES])
 
@@ -69,3 +69,12 @@ def select(v: Checks, group: Rows) -> None:
         v.claims.add(group, field, unit, v.count(group, field), step=step, part=size)
     count = v.count(group, "out")
     v.claims.add(group, "out", unit, count, step=size, part=size, is_written=True)
+
+
+def by_rows(v: Checks, group: Rows) -> None:
+    group.between("kind", 0, max(BY_ROWS.values()))
+    size, columns = group.one_of("itemsize", (4, 8)), group.between("columns", 1, MOST)
+    rows = -(-v.elements[group.numbers] // columns)  # all of them, in a block too: they are read in place
+    v.claims.add(group, "x", size, v.count(group, "x"))
+    v.claims.add(group, "y", size, rows, step=group["stride"], part=size)
+    v.claims.add(group, "out", size, v.count(group, "out"), is_written=True)
