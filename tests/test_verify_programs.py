@@ -197,6 +197,7 @@ def subjects():
         (lambda x: np.any(x > 1.5, axis=0) & np.all(x > 0, axis=0), (draw(4, 5),)),
         (lambda x: x / 2.0 + tape.apply(x, np.sinc, np.cos), (draw(7),)),
         (lambda x: (np.tanh(x) * 2.0 + x**3, x), (np.float64(1.5),)),
+        (lambda x, y, z: np.exp(x - y) + z, (draw(6, 32), draw(6, 1), draw(32))),
         (_convolved, (draw(3, 2, 7), draw(4, 1, 3))),
         (_convolved, (draw(3, 2, 7, dtype=np.float32), draw(4, 1, 3, dtype=np.float32))),
         (_scanned, (draw(3), draw(4, 3))),
