@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tape
 from tape.program.native.opcodes import FIELDS, WIDTH, opcode
 from tape.program.plan.layouts import offsets, period
+from tests.compiled import check
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(40), deadline=None)
@@ -105,3 +106,14 @@ def test_a_period_ends_where_elements_follow_again():
         flat, n = np.array(offsets(lengths, strides)), period(lengths, strides)
         assert flat.size % n == 0
         assert (flat.reshape(-1, n) == flat[:n]).all()
+
+
+def test_numbers_that_begin_where_the_rows_do():
+    """Of one row that subtracts an array from its own column, another one follows with other addresses."""
+
+    def f(x, z):
+        return x[:, :1] - x, x[:, :1] - z, z[:, :1] / x, z[:, :1] / z, x[:, :1] / z
+
+    rng = np.random.default_rng(0)
+    for shape in ((4, 40), (100, 300), (700, 300)):
+        check(f, tuple(rng.normal(size=(2, *shape))))

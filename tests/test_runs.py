@@ -56,8 +56,9 @@ def test_long_runs_are_read_where_they_are_and_short_ones_are_copied(name):
         x, y = np.ones((2, 3, columns)), np.ones((2, 3, columns))
         _, program = compiled_for(f, x, y)
         assert rows_of(program, "load") == (columns == 4)
+        assert rows_of(program, "short") == (columns == 4)
         assert rows_of(program, "binary") == (
-            1 if columns == 4 else 2 if name == "one of the first axis" else 6
+            0 if columns == 4 else 2 if name == "one of the first axis" else 6
         )
 
 

@@ -14,6 +14,10 @@ from llvmlite import binding as llvm
 from numba.core import config as numba_config
 from numba.core.compiler import Compiler
 
+# What to do next is found by comparisons and not by a jump table: processors learn the order in which
+# hundreds of comparisons come out, but of one jump to many places little more than where it went last.
+llvm.set_option("tape", "-min-jump-table-entries=1000")
+
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
 
 PROCESSOR: str = numba_config.CPU_NAME or llvm.get_host_cpu_name()

@@ -107,10 +107,6 @@ _HALF = ("fold", "sum_product", "take", "scatter_add", "cast", "select", "store"
 """Units that take about half of the time that the machine takes to compile."""
 _MOST_FILES = 8  # versions of a group that are cached
 
-# What to do next is found by comparisons and not by a jump table: processors learn the order in which
-# hundreds of comparisons come out, but of one jump to many places little more than where it went last.
-llvm.set_option("tape", "-min-jump-table-entries=1000")
-
 Part = tuple[str, tuple[str, ...]]
 """A group and some of its units."""
 

@@ -42,7 +42,7 @@ _TABLES = {
     for name, fields in FIELDS.items()
 }
 """Positions in a row of the fields that refer to tables."""
-_SCALAR = opcode("scalar")
+_SCALAR, _BY_ROWS = opcode("scalar"), opcode("by_rows")
 _JOINED = {_SCALAR: opcode("scalars"), opcode("short"): opcode("shorts")}
 """Rows of which neighbours become one row with a table."""
 _FEW_JOINED = 2  # are not worth a row with a table; what is chosen shares one with its condition
@@ -209,7 +209,8 @@ class _Encoder(Writer):
         self._full_row(id, instruction, loaded)
         if len(self.rows) == count + 1:
             row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
-            if row[-len(tail) :] == tail:  # nothing was loaded
+            # Nothing was loaded. Where rows have numbers, these are y, whichever operand they are.
+            if row[-len(tail) :] == tail and row[0] != _BY_ROWS:
                 self._heads[key] = row[: -len(tail)]
 
     def _kind(self, id: int) -> int:
