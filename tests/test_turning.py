@@ -168,3 +168,24 @@ def test_jacobians_of_a_batch_have_the_rows_last(dtype):
     for result, wanted in zip(results, expected, strict=True):
         assert result.dtype == dtype
         np.testing.assert_allclose(result, wanted, 1e4 * np.finfo(dtype).eps, 100 * np.finfo(dtype).eps)
+
+
+def test_results_without_elements():
+    """Of features that there may be none of."""
+
+    def model(x):
+        u = x
+        for _ in range(5):
+            u = np.tanh(u / np.sqrt(np.sum(u * u, axis=-1, keepdims=True) + 1)) * x
+        return np.sum(u), u[:0] * 2
+
+    x = array(60_000, 6)
+    compiled = tape.compile(tape.vmap(model))
+    total, nothing = compiled(x)
+    (program,) = compiled.programs.values()
+    loops = [of.attrs[0] for of in program.ir.instructions if of.op == "loop"]
+    assert loops
+    assert all(transpositions(loop.body) for loop in loops)
+    expected, as_nothing = tape.vmap(model)(x)
+    assert_close(total, expected)
+    assert nothing.shape == as_nothing.shape == (60_000, 0)

@@ -186,7 +186,7 @@ class _Turned(Appending):
         of, rows, is_turned = self.old[id], self.turning.rows, form == TURNED
         at = self.place[AS_IS if is_turned else TURNED, id]
         shape = _rolled(of.shape) if is_turned else of.shape
-        if of.size == rows:
+        if of.size in (0, rows):
             return self.push("reshape", (at,), (), shape, of.dtype)
         if DTYPE_CODES.get(of.dtype) in REGISTRY["transposed"].dtypes:
             lengths = (rows, of.size // rows) if is_turned else (of.size // rows, rows)
