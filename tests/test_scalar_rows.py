@@ -7,7 +7,7 @@ import tape
 from tape.kernels.codes import SCALARS
 from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.plan import planner
-from tape.program.runtime import encode, encode_arrays, encode_numbers
+from tape.program.runtime import encode_arrays, encode_elementwise, encode_numbers
 from tests.compiled import check
 from tests.naive_program import program_of
 from tests.tiers import rounds
@@ -84,7 +84,7 @@ def assert_same_bits(found, expected):
 
 def without_scalar_code(patch):
     """Compute everything by rows of their own."""
-    for module in (planner, encode):
+    for module in (planner, encode_elementwise):
         patch.setattr(module, "code_of", lambda *args: None)
     patch.setattr(encode_arrays, "is_short_sum", lambda *args: False)
     patch.setattr(encode_numbers, "FEW", 0)

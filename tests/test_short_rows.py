@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import tape
 from tape.kernels.codes import MOST_SHORT, SHORT
 from tape.program.native.opcodes import WIDTH, opcode
-from tape.program.runtime import encode
+from tape.program.runtime import encode_elementwise
 from tests.compiled import check
 from tests.naive_program import program_of
 from tests.tiers import rounds
@@ -57,7 +57,7 @@ def random_function(seed, length=25):
 def by_numpys_loops(patch, f, *args):
     """Return a program whose short arrays have rows of their own, which NumPy's loops compute."""
     with patch.context() as patch:
-        patch.setattr(encode, "short_code", lambda *args: None)
+        patch.setattr(encode_elementwise, "short_code", lambda *args: None)
         program = program_of(f, *args)
     assert not {opcode("short"), opcode("shorts")} & set(kinds(program))
     return program
