@@ -12,7 +12,7 @@ from typing import Any
 from tape.kernels.codes import BY_ROWS, CAST_CODES
 from tape.program.ir.instructions import Instruction
 from tape.program.native.functions import loop_number
-from tape.program.native.opcodes import REGISTERS, opcode, packed
+from tape.program.native.opcodes import REGISTERS, packed
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import Place, broadcast_strides, collapsed_together, offsets, period
 from tape.program.plan.numbers import code_of
@@ -22,7 +22,6 @@ from tape.program.runtime.encode_numbers import Recipe, recipe_of, short_code, w
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
-_BY_ROWS = opcode("by_rows")
 _LONG_RUN, _MOST_RUNS = 1024, 16
 """Bytes of a run of elements that a row of its own is worth, and how many runs."""
 
@@ -95,12 +94,13 @@ class ElementwiseWriter(Writer):
             self.rows.append(head + [addresses[x] for x in operands] + [addresses[id]])
             self.origins.append(self.origin)
             return
+        if not instruction.size or self._by_rows(id, instruction, loaded):
+            return
         count = len(self.rows)
         self._full_row(id, instruction, loaded)
         if len(self.rows) == count + 1:
             row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
-            # Nothing was loaded. Where rows have numbers, these are y, whichever operand they are.
-            if row[-len(tail) :] == tail and row[0] != _BY_ROWS:
+            if row[-len(tail) :] == tail:  # nothing was loaded
                 self._heads[key] = row[: -len(tail)]
 
     def _kind(self, id: int) -> int:
@@ -113,13 +113,8 @@ class ElementwiseWriter(Writer):
         return kind
 
     def _full_row(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
-        """Write the row of an elementwise instruction, and loads of operands before it."""
-        out = self.at(id)
-        count = instruction.size
-        if not count:
-            return
-        if self._by_rows(id, instruction, loaded):
-            return
+        """Write the row of an elementwise instruction, operands in their order, and loads before it."""
+        out, count = self.at(id), instruction.size
         if not self._width and instruction.op in UFUNCS and self._in_runs(id, instruction):
             return
         operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
@@ -190,7 +185,10 @@ class ElementwiseWriter(Writer):
             )  # fmt: skip
 
     def _by_rows(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> bool:
-        """Write a row that combines an array with a number for each of its rows, if it is one that can be."""
+        """Write a row that combines an array with a number for each of its rows, if it is one that can be.
+
+        The numbers come last in it, whichever operand they are: it is not the head of others.
+        """
         sources = instruction.operands
         strides = [self.place(x).strides for x in sources]
         found = by_rows(instruction, [self.plan.instructions[x] for x in sources], strides)

@@ -44,7 +44,7 @@ def recipe_of(w: Writer, code: int, id: int, operands: Sequence[int]) -> Recipe:
     x, y = (1, 2) if instruction.op == "where" else (0, len(operands) - 1)
     recipe: Recipe = []
     for k, out in enumerate(offsets(instruction.shape, w.place(id).strides)):
-        if x and (k == 0 or given[0][k] != given[0][k - 1]):
+        if x:
             recipe.append((_CONDITION, 0, given[0][k], 0, given[0][k], 0))
         recipe.append((code, x, given[x][k], y, given[y][k], out))
     return recipe

@@ -7,7 +7,8 @@ from typing import Any
 
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
-from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
+from tape.program.plan.layouts import ALIGNMENT, Place, collapsed
+from tape.program.plan.operands import run
 from tape.program.plan.planner import Plan
 from tape.program.runtime import encode_numbers
 
@@ -86,10 +87,7 @@ class Writer:
 
     def run_of(self, source: int, instruction: Instruction) -> tuple[Any, Any]:
         """Return the lengths and strides of an operand that is broadcast to a result."""
-        strides = self.place(source).strides
-        if self.plan.instructions[source].shape != instruction.shape:
-            strides = broadcast_strides(self.plan.instructions[source].shape, strides, instruction.shape)
-        lengths, steps = collapsed(instruction.shape, strides)
+        lengths, steps = run(self.plan.instructions[source], self.place(source).strides, instruction)
         return lengths or (1,), steps or (instruction.dtype.itemsize,)
 
     def copy_to(self, source: int, instruction: Instruction, out: int) -> None:
