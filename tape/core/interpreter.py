@@ -82,6 +82,8 @@ class Interpreter:
     is_plain : bool
         Whether to process an operation is to compute it and to append a node, so that the recorders that
         `tape.core.record` generates may do it.
+    is_deferring : bool
+        Whether nodes may be recorded later than their operations are called.
     is_mapped : bool
         Whether its batches are the examples of `tape.vmap`, of which each draws random numbers of its own.
     watching : Watching or None
@@ -96,12 +98,16 @@ class Interpreter:
     is_body: ClassVar[bool] = False
     is_interceptor: ClassVar[bool] = False
     is_plain: bool = False
+    is_deferring: ClassVar[bool] = False
     is_mapped: bool = False
     watching: Any = None
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the result of an operation, of which one operand at least belongs to this interpreter."""
         raise NotImplementedError
+
+    def catch_up(self) -> None:
+        """Do what has been deferred, before another interpreter is opened inside."""
 
 
 class Nested(Interpreter):
@@ -184,6 +190,8 @@ def next_level() -> int:
 def push(interpreter: Any) -> None:
     """Open an interpreter here."""
     blocks = BLOCKS.get()
+    if blocks and (around := blocks[-1].interpreter) is not None:
+        around.catch_up()
     interpreter.block = block = Block(interpreter, blocks[-1] if blocks else None)
     BLOCKS.set((*blocks, block))
 

@@ -154,10 +154,11 @@ class Handle:
 
     __slots__ = ("__weakref__", "id", "node", "share", "trace_ref")
 
-    # Whether a program computes this anew (`tape.program.record.traced`), and whether it stands for several
-    # values (`tape.interpreters.batching`).
+    # Whether a program computes this anew (`tape.program.record.traced`), whether it stands for several values
+    # (`tape.interpreters.batching`), and whether its node is recorded later (`tape.transforms.loops.deferring`).
     is_traced: ClassVar[bool] = False
     is_batch: ClassVar[bool] = False
+    is_deferred: ClassVar[bool] = False
 
     def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
         self.trace_ref = trace_ref

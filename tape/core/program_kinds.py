@@ -83,6 +83,8 @@ def on_programs(
             return function(*args, **kwargs)
         found = tuple(key)
         kind = known.get(found)
+        if kind is None and traces[0].is_deferring:
+            return function(*args, **kwargs)
         if kind is None:
             before = _state(traces)
             result = function(*args, **kwargs)
@@ -94,6 +96,9 @@ def on_programs(
             return result
         if kind.places is not None:
             operands = [operands[k] for k in kind.places]
+        if traces[0].is_deferring:
+            result = traces[0].expected(kind.calls[0], operands)
+            return function(*args, **kwargs) if result is None else result
         program = traces[-1]
         program.is_computing = True
         try:
@@ -159,10 +164,10 @@ def _note(
             value: Any = part
             own = 0
             while isinstance(value, Handle):
-                ref, node = value.trace_ref, value.node
+                ref, node = value.trace_ref, value.like if value.is_deferred else value.node
                 if ref not in refs:
                     refs.append(ref)
-                if layout and value.share is not None:
+                if layout and (value.is_deferred or value.share is not None):
                     return -1
                 key += (refs.index(ref), node.call.pull is not None or node.is_param)
                 value = node.value
@@ -209,7 +214,7 @@ def _nested(refs: Sequence[Any]) -> Sequence[Any] | None:
     if len(traces) > 1:
         traces.sort(key=_level, reverse=True)
         for trace in traces[:-1]:
-            if not trace.is_plain:
+            if not (trace.is_plain or trace.is_deferring):
                 return None
     program = traces[-1]
     if not program.is_program or program.is_computing or program.watching is not None:

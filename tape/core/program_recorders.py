@@ -15,6 +15,7 @@ from tape.core.interpreter import BLOCKS
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
 from tape.core.operands import FAST
+from tape.core.table import INTERNAL
 
 _NO_ATTRS: dict[str, Any] = {}
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
@@ -110,8 +111,10 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
 def _appends(trace: Any) -> bool:
     """Return whether this is the tape of a program, to which operations on its Vars append a node each.
 
-    Not if there may be an interceptor, which `bind` looks for.
+    Not if there may be an interceptor, which `bind` looks for. From time to time look for repeats above it.
     """
+    if trace.is_program and len(trace.nodes) >= trace.look_at:
+        INTERNAL["look_for_repeats"](trace)
     return (
         trace.is_program
         and not trace.is_computing

@@ -60,7 +60,7 @@ class Recording(Nested):
     """
 
     __slots__ = ("__weakref__", "_handles", "_params", "_replaced", "adjoints", "held", "is_plain",
-                 "is_strict", "name", "nodes", "ref", "root", "taken", "trees", "views",
+                 "is_strict", "name", "nodes", "period", "ref", "root", "taken", "trees", "views",
                  "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var

@@ -26,6 +26,8 @@ _HOMES = {
     "tape.inplace.protocol": "write_at write_function write_ufunc",
     "tape.program": "compile lower_body lower_steps run_steps swept",
     "tape.transforms": "each no_grad scan",
+    "tape.transforms.loops.catching_up": "catch_up",
+    "tape.transforms.loops.deferring": "look_for_repeats",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

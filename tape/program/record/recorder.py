@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _new: Callable[[type], Any] = object.__new__
 
+_FIRST_LOOK = 96
+"""The number of nodes at which it is first looked for repeats."""
+
 Outcome = bool | int | tuple[str | int, ...]
 """A number that Python has read; or a dtype and a shape."""
 
@@ -86,6 +89,8 @@ class Recorder(Trace):
         How the function lets floating-point errors of its operations be raised or reported, if it does.
     is_computing : bool
         Whether the value of an operation is being computed, which is not recorded.
+    look_at : int
+        The number of nodes at which to look whether a tape above it repeats itself.
     notes : list of str
         Why something that repeats itself was not rolled up, or recorded once.
     int_guards : int
@@ -103,7 +108,7 @@ class Recorder(Trace):
     """
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
-                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "late", "notes",
+                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "late", "look_at", "notes",
                  "numbers_read", "observed", "reads_layout", "settings")  # fmt: skip
 
     is_program = True
@@ -121,6 +126,7 @@ class Recorder(Trace):
         self.settings = Observed()
         self.is_computing = False
         self.notes: list[str] = []
+        self.look_at = _FIRST_LOOK
         self.int_guards = 0
         self.ints_guarded: frozenset[int] = frozenset()
         self.ints_read: frozenset[int] = frozenset()

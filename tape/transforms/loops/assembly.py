@@ -75,7 +75,7 @@ class BodyOfRun:
         }
         self.collected_results = {j: count + k for k, j in enumerate(collected)}
         self.steps = self._steps(count)
-        for step in (0, loop.run.steps - 1):
+        for step in loop.columns.recorded_steps(loop.run):
             self._compare(step)
 
     @staticmethod

@@ -154,6 +154,10 @@ class Columns:
             found[id] = known.setdefault(which, len(known))
         return paired(counts, _ranks(found))
 
+    def recorded_steps(self, run: Run) -> tuple[int, ...]:
+        """Return steps of a run with which its body can be compared: the first and the last one."""
+        return 0, run.steps - 1
+
     def _operands(self, run: Run, position: int, slot: int) -> Any:
         return self.starts[run.start + position : run.stop : run.period] + slot
 

@@ -1,0 +1,111 @@
+"""Whether the last nodes of a tape repeat themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tape.core.node import Call, Handle, Node, plain
+from tape.core.results import Results
+from tape.ops.structure.indexing import getitem_op
+
+_LEAST, _LEAST_PERIODS, _PART = 48, 3, 4
+"""How many nodes, how many periods, and which part of the tape have to repeat themselves."""
+_MOST = 4096
+"""How many of the last nodes are looked at."""
+
+
+def repetition(nodes: Sequence[Node]) -> tuple[int, int] | None:
+    """Return the start and the length of the first of the periods that a tape ends with; None if there are none.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        The tape.
+    """
+    count = len(nodes)
+    least = min(max(_LEAST, count // _PART), _MOST // 2)
+    length = _length([_kind(node.call) for node in nodes[-_MOST:]], least)
+    if length is None:
+        return None
+    start = count - length
+    while start > 0 and is_alike(nodes, start - 1 + length, length):
+        start -= 1
+    start += (count - start) % length
+    return (start, length) if count - start >= max(least, _LEAST_PERIODS * length) else None
+
+
+def _length(kinds: Sequence[Any], least: int) -> int | None:
+    """Return the length of the shortest period that a sequence ends with, over so many items at least."""
+    count = len(kinds)
+    for length in range(1, count // _LEAST_PERIODS + 1):
+        if kinds[-1] == kinds[-1 - length]:
+            times = max(_LEAST_PERIODS, -(-least // length))
+            tail = kinds[-length * times :]
+            if length * times <= count and tail[length:] == tail[:-length]:
+                return length
+    return None
+
+
+def _kind(call: Call) -> Any:
+    """Return what a call has in common with the one a period later: ints in an index may differ."""
+    if call.op is not getitem_op:
+        return id(call)
+    return call.pull is None, *[int if type(i) is int else repr(i) for i in call.attrs["index"]]
+
+
+def are_calls_alike(call: Call, other: Call) -> bool:
+    """Return whether calls are the same, or read elements of an array at other indices."""
+    return call is other or _kind(call) == _kind(other)
+
+
+def is_inside(index: Sequence[Any], shape: Sequence[int]) -> bool:
+    """Return whether ints in an index are there in an array of a shape, in which each entry takes an axis."""
+    return (
+        len(index) <= len(shape)
+        and all(type(i) in (int, slice) for i in index)
+        and all(type(i) is slice or -n <= i < n for i, n in zip(index, shape, strict=False))
+    )
+
+
+def is_alike(nodes: Sequence[Node], at: int, length: int) -> bool:
+    """Return whether a node is the operation of the node a period before, on operands a period later."""
+    node, before = nodes[at], nodes[at - length]
+    if not are_calls_alike(node.call, before.call):
+        return False
+    if node.call.op is None or len(node.inputs) != len(before.inputs):
+        return False
+    for k in range(0, len(node.inputs), 2):
+        parent, past = node.inputs[k], before.inputs[k]
+        if parent is None or past is None:
+            if parent is not past or type(node.inputs[k + 1]) is not type(before.inputs[k + 1]):
+                return False
+        elif parent != past and parent - past != length:
+            return False
+    return True
+
+
+def is_typed_alike(node: Node, before: Node) -> bool:
+    """Return whether a node and the one a period before have one type, which a period later it will have again."""
+    op = node.call.op
+    if op is None or op.is_users or op.data_dependent is True:
+        return False
+    if op.data_dependent and op.data_dependent(*node.operands, **node.attrs):
+        return False
+    pairs = zip((node.value, *node.operands), (before.value, *before.operands), strict=True)
+    return all(is_like(value, other) for value, other in pairs)
+
+
+def is_like(value: Any, other: Any) -> bool:
+    """Return whether two values have one type, shape and dtype, and belong to one tape if they are Vars."""
+    if type(value) is not type(other):
+        return False
+    if isinstance(value, Handle):
+        if value.trace_ref is not other.trace_ref:
+            return False
+        value, other = plain(value), plain(other)
+        if type(value) is not type(other):
+            return False
+    if type(value) is Results:
+        return False
+    return not hasattr(value, "dtype") or (value.shape == other.shape and value.dtype == other.dtype)
