@@ -71,23 +71,20 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
     def record(x: Any, y: Any) -> Any:
         ref = None
         if isinstance(x, Handle):
-            ref, x_id, a = x.trace_ref, x.id, x.node.value
-        elif type(x) in FAST:
-            x_id, a = None, x
-        else:
+            ref = x.trace_ref
+        elif type(x) not in FAST:
             return bind(op, (x, y), _NO_ATTRS)
         if isinstance(y, Handle):
-            y_id, b = y.id, y.node.value
             if ref is None:
                 ref = y.trace_ref
             elif ref is not y.trace_ref:
                 return bind(op, (x, y), _NO_ATTRS)
-        elif type(y) in FAST:
-            y_id, b = None, y
-        else:
+        elif type(y) not in FAST:
             return bind(op, (x, y), _NO_ATTRS)
         trace: Any = None if ref is None else ref()
         if trace is not None and _appends(trace):
+            x_id, a = (x.id, x.node.value) if isinstance(x, Handle) else (None, x)
+            y_id, b = (y.id, y.node.value) if isinstance(y, Handle) else (None, y)
             trace.is_computing = True
             try:
                 value = forward(a, b)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import Node
+from tape.core.node import Call, Node
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
@@ -53,6 +53,7 @@ def catch_up(trace: Any, period: Period) -> None:
 
 def _held(period: Period) -> list[Any]:
     """Return the handles to deferred nodes that somebody holds, or that those are views of, in order."""
+    period.operands = ()
     viewed = Counter(map(id, period.viewed.values()))
     held = {id(var): var for var in period.vars if getrefcount(var) > _UNHELD + viewed[id(var)]}
     views = list(held.values())
@@ -132,6 +133,15 @@ class _Columns(Columns):
         for (number, k), constant in period.constants.items():
             self.values[self.starts[number] + k] = constant
 
+
+    def calls_in(self, run: Run, position: int) -> list[Call]:
+        """Return the call at one position in all steps of a run."""
+        nodes: Any = self.nodes
+        period, numbers = nodes.period, range(run.start + position, run.stop, run.period)
+        usual = nodes.like[(numbers[0] - period.base) % run.period].call
+        return [
+            nodes.recorded[at].call if at < period.base else period.calls.get(at, usual) for at in numbers
+        ]
 
     def recorded_steps(self, run: Run) -> tuple[int, ...]:
         """Return the first and the last step of a run whose values are recorded."""

@@ -158,6 +158,10 @@ class Columns:
         """Return steps of a run with which its body can be compared: the first and the last one."""
         return 0, run.steps - 1
 
+    def calls_in(self, run: Run, position: int) -> list[Call]:
+        """Return the call at one position in all steps of a run."""
+        return [self.nodes[at].call for at in range(run.start + position, run.stop, run.period)]
+
     def _operands(self, run: Run, position: int, slot: int) -> Any:
         return self.starts[run.start + position : run.stop : run.period] + slot
 

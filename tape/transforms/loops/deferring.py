@@ -68,7 +68,7 @@ class Expected:
         """Note how it was called, if the call depends on nothing but its operands and on plain numbers."""
         count = len(operands)
         is_simple = count <= len(args) <= 2 and all(a is b for a, b in zip(args, operands, strict=False))
-        if not is_simple or self.call.op.view is not None:  # type: ignore[union-attr]
+        if not is_simple or (self.call.op.view is not None and key is not operator.getitem):  # type: ignore[union-attr]
             return
         self.first, self.second = (*self.distances, 0)[:2]
         self.key, self.other = key, None
@@ -151,25 +151,31 @@ class Period:
         for step, following in zip(steps, [*steps[1:], steps[0]], strict=True):
             step.following = following
         self.next = steps[0]
-        self.start += (count - self.start) % length
         self.base = self.count = count
         return True
 
-    def defer(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> DeferredVar | None:
-        """Return the result of an operation if it is the expected one, else None."""
+    def expects(self, op: Op, attrs: dict[str, Any]) -> Call | None:
+        """Return the call of an operation if it is the expected one, else None."""
         expected = self.next
         call = expected.call
-        if op is not call.op or not self.is_same():
+        if op is not call.op:
             return None
+        if not attrs and not call.attrs:
+            return call
+        same = op.call(attrs, expected.active)
+        if same is call:
+            return call
+        is_alike = are_calls_alike(same, call) and is_inside(attrs["index"], expected.node.inputs[1].shape)
+        return same if is_alike else None
+
+    def defer(self, call: Call, operands: Sequence[Any]) -> DeferredVar | None:
+        """Return the result of an expected call if its operands are the expected ones, else None."""
+        expected = self.next
         constants = self._constants(operands, expected)
-        if constants is None:
+        if constants is None or not self.is_same():
             return None
-        if attrs or call.attrs:
-            same = op.call(attrs, expected.active)
-            if same is not call:
-                if not are_calls_alike(same, call) or not is_inside(attrs["index"], expected.node.inputs[1].shape):
-                    return None
-                self.calls[self.count] = same
+        if call is not expected.call:
+            self.calls[self.count] = call
         return self.deferred(operands, constants)
 
     def deferred(self, operands: Sequence[Any], constants: dict[int, Any]) -> DeferredVar:
@@ -368,7 +374,23 @@ class DeferredVar(Var):
     __neg__, __abs__ = _unary(np.negative), _unary(np.absolute)
 
     def __getitem__(self, index: Any) -> Any:
-        return OPERATIONS[operator.getitem](self, index)
+        period = self.period
+        expected, count = period.next, period.count
+        if (
+            expected.key is operator.getitem
+            and self.number + expected.first == count
+            and type(index) is int
+            and index == expected.other
+            and period.is_same()
+        ):
+            period.viewed[count] = self
+            var = _new(DeferredVar)
+            var.trace_ref, var.period, var.number = self.trace_ref, period, count
+            period.vars.append(var)
+            period.count = count + 1
+            period.next = expected.following
+            return var
+        return _called(operator.getitem, (self, index))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -422,8 +444,8 @@ class DeferringTrace(Trace):
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Defer the node of an operation that is expected; otherwise catch up, and record it."""
         period = self.period
-        if period.base or period.begins():
-            found = period.defer(op, operands, attrs)
+        if (period.base or period.begins()) and (call := period.expects(op, attrs)) is not None:
+            found = period.defer(call, operands)
             if found is not None:
                 return found
         self.catch_up()
@@ -432,9 +454,8 @@ class DeferringTrace(Trace):
     def expected(self, call: Call, operands: Sequence[Any]) -> DeferredVar | None:
         """Return the result of a call if it is expected, else None."""
         period = self.period
-        if not (period.base or period.begins()) or call is not period.next.call:
-            return None
-        return period.defer(call.op, operands, call.attrs)  # type: ignore[arg-type]
+        is_expected = (period.base or period.begins()) and call is period.next.call
+        return period.defer(call, operands) if is_expected else None
 
     def catch_up(self) -> None:
         """Record what is deferred, and be a plain tape again."""

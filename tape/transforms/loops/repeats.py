@@ -31,7 +31,9 @@ def repetition(nodes: Sequence[Node]) -> tuple[int, int] | None:
     start = count - length
     while start > 0 and is_alike(nodes, start - 1 + length, length):
         start -= 1
-    start += (count - start) % length
+    alike = start  # the operands of the first period are what states are at first
+    while start > max(0, alike - length) and is_alike(nodes, start - 1 + length, length, is_first=True):
+        start -= 1
     return (start, length) if count - start >= max(least, _LEAST_PERIODS * length) else None
 
 
@@ -68,8 +70,11 @@ def is_inside(index: Sequence[Any], shape: Sequence[int]) -> bool:
     )
 
 
-def is_alike(nodes: Sequence[Node], at: int, length: int) -> bool:
-    """Return whether a node is the operation of the node a period before, on operands a period later."""
+def is_alike(nodes: Sequence[Node], at: int, length: int, *, is_first: bool = False) -> bool:
+    """Return whether a node is the operation of the node a period before, on operands a period later.
+
+    If that is in the first period, its operands may be any nodes.
+    """
     node, before = nodes[at], nodes[at - length]
     if not are_calls_alike(node.call, before.call):
         return False
@@ -80,7 +85,7 @@ def is_alike(nodes: Sequence[Node], at: int, length: int) -> bool:
         if parent is None or past is None:
             if parent is not past or type(node.inputs[k + 1]) is not type(before.inputs[k + 1]):
                 return False
-        elif parent != past and parent - past != length:
+        elif parent != past and parent - past != length and not is_first:
             return False
     return True
 

@@ -33,6 +33,7 @@ from tape.transforms.loops.sources import Sources
 LEAST_NODES = 4096
 """Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are."""
 _LEAST_STEPS = 8
+_LEAST_GATHERED = 64
 _DEPTH = 4
 
 
@@ -79,6 +80,31 @@ def rolled(
         columns = Columns(tape)
         least = LEAST_NODES // 8  # of which some are loops themselves
     return tape, place
+
+
+def gathered(columns: Columns, roots: Collection[int]) -> tuple[list[Node], dict[int, int]] | None:
+    """Return a tape on which the elements of an array, joined again, are that array; None if there are none.
+
+    Parameters
+    ----------
+    columns : Columns
+        A tape.
+    roots : collection of int
+        The nodes that are asked for, inputs included.
+
+    Returns
+    -------
+    list of Node
+        The tape, without what nothing asks for.
+    dict of int to int
+        Where the roots are on it.
+    """
+    if not any(node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_GATHERED for node in columns.nodes):
+        return None
+    shorter = Shorter(columns, roots, {}, [])
+    shorter.finish()
+    nodes, numbers = without_dead(shorter.nodes, [shorter.place[id] for id in roots])
+    return nodes, {id: numbers[shorter.place[id]] for id in roots}
 
 
 def without_dead(

@@ -70,8 +70,8 @@ class Sources:
         """Note a position that reads another element of one array in each step."""
         if node.call.op is not getitem_op:
             return
-        run, nodes = self.run, self.columns.nodes
-        indices = [nodes[run.start + j + k * run.period].call.attrs["index"] for k in range(run.steps)]
+        run = self.run
+        indices = [call.attrs["index"] for call in self.columns.calls_in(run, j)]
         first = indices[0]
         if all(index == first for index in indices):
             return
