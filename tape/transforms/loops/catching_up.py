@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from sys import getrefcount
 from typing import Any
 
@@ -14,7 +15,7 @@ from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
 from tape.transforms.loops import rolling
-from tape.transforms.loops.columns import Columns
+from tape.transforms.loops.columns import Columns, numbered
 from tape.transforms.loops.deferring import DeferredVar, Period
 from tape.transforms.loops.periods import Run
 from tape.transforms.loops.rolling import Shorter
@@ -31,6 +32,8 @@ def catch_up(trace: Any, period: Period) -> None:
         What it has deferred.
     """
     held = _held(period)
+    if _are_held(trace.nodes[period.start : period.base], period.length):
+        period.start = period.base - period.length  # those before stay
     nodes = _Nodes(trace.nodes, period)
     wanted: set[int] = set()
     for var in held:
@@ -54,8 +57,15 @@ def catch_up(trace: Any, period: Period) -> None:
 def _held(period: Period) -> list[Any]:
     """Return the handles to deferred nodes that somebody holds, or that those are views of, in order."""
     period.operands = ()
+    counts = _references([*period.vars, period.handle(-1)])
+    period.vars.pop()
+    counts, unheld = counts[:-1], counts[-1]
     viewed = Counter(map(id, period.viewed.values()))
-    held = {id(var): var for var in period.vars if getrefcount(var) > _UNHELD + viewed[id(var)]}
+    held = {
+        id(var): var
+        for var, count in ((period.vars[k], counts[k]) for k in np.flatnonzero(counts > unheld).tolist())
+        if count > unheld + viewed[id(var)]
+    }
     views = list(held.values())
     while views:
         base = period.viewed.get(views.pop().number)
@@ -65,10 +75,18 @@ def _held(period: Period) -> list[Any]:
     return sorted(held.values(), key=lambda var: var.number)
 
 
-_UNHELD = 3
-"""References to a Var that nobody holds but the list that is gone through."""
-_UNHELD_NODE = 2
-"""References to a node of which nobody has a Var; one of the last period is expected once more."""
+def _are_held(nodes: Sequence[Node], length: int) -> bool:
+    """Return whether somebody has a Var of any of these nodes, of which the last ones are expected again."""
+    tape = [object()]
+    unheld = _references(tape[:])[0]  # this list and a copy, as the tape and part of it
+    counts = _references(nodes)
+    counts[-length:] -= 1
+    return bool((counts > unheld).any())
+
+
+def _references(things: Sequence[Any]) -> np.ndarray:
+    """Return how many references there are to each of some things, those that counting takes included."""
+    return np.fromiter(map(getrefcount, things), np.int64, len(things))
 
 
 class _Nodes(Sequence[Node]):
@@ -111,28 +129,40 @@ class _Columns(Columns):
 
     def __init__(self, nodes: _Nodes) -> None:
         period = nodes.period
-        self.nodes = nodes
         first, base, count = period.start, period.base, period.count
-        recorded = Columns(nodes.recorded[first:base])
+        self.nodes = nodes
+        self._recorded = Columns(nodes.recorded[first:base])
+        self._repeated = Columns([step.node for step in nodes.like])
         steps = -(-(count - base) // period.length)
-        counts = [len(step.distances) for step in nodes.like]
+        counts = np.diff(self._repeated.starts)
         self.starts = np.zeros(count + 1, np.int64)
-        self.starts[first : base + 1] = recorded.starts
-        ends = np.cumsum([counts] * steps)[: count - base] 
-        self.starts[base + 1 :] = recorded.starts[-1] + ends
+        self.starts[first : base + 1] = self._recorded.starts
+        ends = np.cumsum(np.tile(counts, steps)[: count - base])
+        self.starts[base + 1 :] = self._recorded.starts[-1] + ends
         distances = np.array([d for step in nodes.like for d in step.distances], np.int64)
-        fixed = np.array([-1 if a is None else a for step in nodes.like for a in step.node.parents], np.int64)
-        numbers = np.repeat(np.arange(period.length), counts)
-        moving = base + numbers - distances
+        moving = base + np.repeat(np.arange(period.length), counts) - distances
         ahead = np.arange(steps)[:, None] * period.length
-        parents = np.where(distances > 0, moving + ahead, fixed).ravel()
-        total = int(self.starts[-1])
-        self.parents = np.concatenate([recorded.parents, parents])[:total]
-        values = [value for step in nodes.like for value in step.node.operands] * steps
-        self.values = [*recorded.values, *values][:total]
-        for (number, k), constant in period.constants.items():
-            self.values[self.starts[number] + k] = constant
+        parents = np.where(distances > 0, moving + ahead, self._repeated.parents).ravel()
+        self.parents = np.concatenate([self._recorded.parents, parents])[: self.starts[-1]]
 
+    @cached_property
+    def constants(self) -> np.ndarray:
+        """Return a number for each operand, the same for constants that are one and the same; -1 for nodes."""
+        nodes: Any = self.nodes
+        others = nodes.period.constants
+        values = [*self._recorded.values, *self._repeated.values, *others.values()]
+        parents = [self._recorded.parents, self._repeated.parents, np.full(len(others), -1)]
+        found = numbered(values, np.concatenate(parents))
+        start, stop = len(self._recorded.values), len(values) - len(others)
+        steps = -(-(len(self.parents) - start) // max(1, stop - start))
+        whole = np.concatenate([found[:start], np.tile(found[start:stop], steps)])[: len(self.parents)]
+        whole[[self.starts[at] + slot for at, slot in others]] = found[stop:]
+        return whole
+
+    def values_in(self, run: Run, position: int, slot: int) -> list[Any]:
+        """Return the value of one operand in all steps of a run."""
+        numbers = range(run.start + position, run.stop, run.period)
+        return [self.nodes[at].operands[slot] for at in numbers]
 
     def calls_in(self, run: Run, position: int) -> list[Call]:
         """Return the call at one position in all steps of a run."""
@@ -156,13 +186,9 @@ class _CaughtUp(Shorter):
         super().__init__(columns, wanted, {}, period.program.notes)
         self.nodes = trace.nodes
         self.place = list(range(period.base))
-        start, length = period.start, period.length
-        last = period.base - length
-        if any(getrefcount(self.nodes[at]) > _UNHELD_NODE + (at >= last) for at in range(start, period.base)):
-            start = last  # as those before stay
-        steps = (period.count - start) // length
-        if steps * length >= rolling.LEAST_NODES:
-            self.roll(Run(start, length, steps))
+        steps = (period.count - period.start) // period.length
+        if steps * period.length >= rolling.LEAST_NODES:
+            self.roll(Run(period.start, period.length, steps))
         self.finish()
 
     def make(self, number: int) -> None:

@@ -92,17 +92,7 @@ class Columns:
 
         Those are one that are the same Var or array, or numbers of one type with the same bits.
         """
-        found = np.full(len(self.values), -1, np.int64)
-        known: dict[Any, int] = {}
-        of_object: dict[int, int] = {}  # of each constant, by its identity: many operands are the same object
-        for at in np.flatnonzero(self.parents < 0).tolist():
-            value = self.values[at]
-            code = of_object.get(id(value))
-            if code is None:
-                key = (None, id(value.node)) if isinstance(value, Handle) else Hashable(value)
-                code = of_object[id(value)] = known.setdefault(key, len(known))
-            found[at] = code
-        return found
+        return numbered(self.values, self.parents)
 
     def kinds(self, inputs: Collection[int]) -> np.ndarray:
         """Return a number for each node, the same for one operation on the same kind of operands.
@@ -176,6 +166,21 @@ class Columns:
     def values_in(self, run: Run, position: int, slot: int) -> list[Any]:
         """Return the value of one operand in all steps of a run."""
         return [self.values[at] for at in self._operands(run, position, slot).tolist()]
+
+
+def numbered(values: Sequence[Any], parents: np.ndarray) -> np.ndarray:
+    """Return what `Columns.constants` is, given the value and the parent of each operand."""
+    found = np.full(len(values), -1, np.int64)
+    known: dict[Any, int] = {}
+    of_object: dict[int, int] = {}  # of each constant, by its identity: many operands are the same object
+    for at in np.flatnonzero(parents < 0).tolist():
+        value = values[at]
+        code = of_object.get(id(value))
+        if code is None:
+            key = (None, id(value.node)) if isinstance(value, Handle) else Hashable(value)
+            code = of_object[id(value)] = known.setdefault(key, len(known))
+        found[at] = code
+    return found
 
 
 def paired(a: np.ndarray, b: np.ndarray) -> np.ndarray:
