@@ -154,8 +154,9 @@ class Handle:
 
     __slots__ = ("__weakref__", "id", "node", "share", "trace_ref")
 
-    # Whether a program computes this anew (`tape.program.record.traced`), whether it stands for several values
-    # (`tape.interpreters.batching`), and whether its node is recorded later (`tape.transforms.loops.deferring`).
+    # Whether a program computes this anew (`tape.program.record.traced`), whether it stands for several
+    # values (`tape.interpreters.batching`), and whether its node is recorded later, when `like` is a node of
+    # its type (`tape.transforms.loops.deferring`).
     is_traced: ClassVar[bool] = False
     is_batch: ClassVar[bool] = False
     is_deferred: ClassVar[bool] = False

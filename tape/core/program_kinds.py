@@ -164,7 +164,7 @@ def _note(
             value: Any = part
             own = 0
             while isinstance(value, Handle):
-                ref, node = value.trace_ref, value.like if value.is_deferred else value.node
+                ref, node = value.trace_ref, value.like if value.is_deferred else value.node  # type: ignore[attr-defined]
                 if ref not in refs:
                     refs.append(ref)
                 if layout and (value.is_deferred or value.share is not None):

@@ -64,6 +64,7 @@ class Recording(Nested):
                  "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
+    period: Any  # of one that defers nodes: see `tape.transforms.loops.deferring`
 
     def __init__(
         self, name: str | None = None, *, sites: bool = False, check: bool = False, strict: bool = False

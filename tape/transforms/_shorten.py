@@ -40,7 +40,5 @@ def shortened(trace: Trace, params: Sequence[Any], roots: Sequence[Any], notes: 
         ids = [handle.id for handle in handles]
         shorter = rolling.rolled(columns, ids[:count], ids[count:], notes)
         handles = moved(trace, handles, shorter)
-    handles = moved(
-        trace, handles, rolling.gathered(Columns(trace.nodes), [handle.id for handle in handles])
-    )
+    handles = moved(trace, handles, rolling.gathered(Columns(trace.nodes), [handle.id for handle in handles]))
     return moved(trace, handles, merged(Columns(trace.nodes), [handle.id for handle in handles]))

@@ -46,6 +46,10 @@ class Observed:
         self._rules = _rules()
         self._reporter = _reporter()
 
+    def raises(self) -> bool:
+        """Return whether errors were raised or reported at that time, or warnings of them were errors."""
+        return bool(_REPORTED & {*self._chosen.values()}) or any(rule[0] == "error" for rule in self._rules)
+
     def is_same(self) -> bool:
         """Return whether nothing has been set since; False also where it was set to what it had been."""
         filters = warnings.filters

@@ -7,5 +7,7 @@ body                           a step, recorded once
 steps, operation               a loop as an operation, `reversal` and `forward` being its rules
 rolling                        loops of Python, found on a tape: `columns`, `periods`, `likeness`,
                                `sources`, `elements` and `assembly` are its parts
+deferring, catching_up         steps of such loops that are compared with the one before, and recorded
+                               later; `repeats` finds out where they begin
 =============================  =========================================================================
 """

@@ -95,13 +95,6 @@ class _Nodes(Sequence[Node]):
     def __init__(self, recorded: list[Node], period: Period) -> None:
         self.recorded = recorded
         self.period = period
-        self.first = period.base - period.length  # of the last period that was recorded
-        step, self.like = period.next, []
-        for _ in range((period.base - period.count) % period.length):
-            step = step.following
-        for _ in range(period.length):
-            self.like.append(step)
-            step = step.following
 
     def __len__(self) -> int:
         return self.period.count
@@ -110,7 +103,7 @@ class _Nodes(Sequence[Node]):
         period = self.period
         if number < period.base:
             return self.recorded[number]
-        step = self.like[(number - period.base) % period.length]
+        step = period.steps[(number - period.base) % period.length]
         inputs = list(step.node.inputs)
         for k, distance in enumerate(step.distances):
             if distance:
@@ -132,14 +125,14 @@ class _Columns(Columns):
         first, base, count = period.start, period.base, period.count
         self.nodes = nodes
         self._recorded = Columns(nodes.recorded[first:base])
-        self._repeated = Columns([step.node for step in nodes.like])
+        self._repeated = Columns([step.node for step in period.steps])
         steps = -(-(count - base) // period.length)
         counts = np.diff(self._repeated.starts)
         self.starts = np.zeros(count + 1, np.int64)
         self.starts[first : base + 1] = self._recorded.starts
         ends = np.cumsum(np.tile(counts, steps)[: count - base])
         self.starts[base + 1 :] = self._recorded.starts[-1] + ends
-        distances = np.array([d for step in nodes.like for d in step.distances], np.int64)
+        distances = np.array([d for step in period.steps for d in step.distances], np.int64)
         moving = base + np.repeat(np.arange(period.length), counts) - distances
         ahead = np.arange(steps)[:, None] * period.length
         parents = np.where(distances > 0, moving + ahead, self._repeated.parents).ravel()
@@ -147,7 +140,7 @@ class _Columns(Columns):
 
     @cached_property
     def constants(self) -> np.ndarray:
-        """Return a number for each operand, the same for constants that are one and the same; -1 for nodes."""
+        """Return a number for each operand, the same for constants that are one; -1 for nodes."""
         nodes: Any = self.nodes
         others = nodes.period.constants
         values = [*self._recorded.values, *self._repeated.values, *others.values()]
@@ -168,7 +161,7 @@ class _Columns(Columns):
         """Return the call at one position in all steps of a run."""
         nodes: Any = self.nodes
         period, numbers = nodes.period, range(run.start + position, run.stop, run.period)
-        usual = nodes.like[(numbers[0] - period.base) % run.period].call
+        usual = period.steps[(numbers[0] - period.base) % run.period].call
         return [
             nodes.recorded[at].call if at < period.base else period.calls.get(at, usual) for at in numbers
         ]

@@ -16,16 +16,23 @@ from typing import Any
 import numpy as np
 
 from tape.core.dispatch import lift
-from tape.core.interpreter import OPEN, innermost_open
+from tape.core.interpreter import innermost_open
 from tape.core.node import Call, Handle, Leaf, Node, snapshot
 from tape.core.op import Op, bind
-from tape.core.operands import FAST, as_operand
+from tape.core.operands import FAST
 from tape.core.recording import Recording
 from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.transforms.loops.likeness import are_same
-from tape.transforms.loops.repeats import are_calls_alike, is_alike, is_inside, is_like, is_typed_alike, repetition
+from tape.transforms.loops.repeats import (
+    are_calls_alike,
+    is_alike,
+    is_inside,
+    is_like,
+    is_typed_alike,
+    repetition,
+)
 
 _new: Callable[[type], Any] = object.__new__
 _Array = np.ndarray
@@ -52,13 +59,15 @@ class Expected:
         Its second operand if that is the same in every period: a number, or the node of a Var.
     """
 
-    __slots__ = ("active", "call", "distances", "first", "following", "key", "node", "other", "second")
+    __slots__ = ("active", "call", "distances", "first", "following", "is_view", "key", "node", "other",
+                 "second")  # fmt: skip
 
     def __init__(self, node: Node, distances: tuple[int, ...], active: tuple[bool, ...]) -> None:
         self.node = node
         self.call: Call = node.call
         self.distances = distances
         self.active = active
+        self.is_view = node.op.view is not None and node.inputs[0] is not None  # type: ignore[union-attr]
         self.following: Expected = self
         self.key: Any = None
         self.first = self.second = 0
@@ -68,7 +77,7 @@ class Expected:
         """Note how it was called, if the call depends on nothing but its operands and on plain numbers."""
         count = len(operands)
         is_simple = count <= len(args) <= 2 and all(a is b for a, b in zip(args, operands, strict=False))
-        if not is_simple or (self.call.op.view is not None and key is not operator.getitem):  # type: ignore[union-attr]
+        if not is_simple or (self.is_view and key is not operator.getitem):
             return
         self.first, self.second = (*self.distances, 0)[:2]
         self.key, self.other = key, None
@@ -100,12 +109,16 @@ class Period:
         How many nodes are recorded; 0 before the first one is deferred.
     count : int
         How many there are, deferred ones included.
+    steps : list of Expected
+        The operations of a period, from that after the recorded ones on.
     next : Expected
-        The operation that is expected next.
+        The one that is expected next.
     vars : list of DeferredVar
         The results of the operations that are deferred.
     operands : sequence
         Those of the last one.
+    is_usual : bool
+        Whether its call and its constants are those of the node a period before.
     calls : dict
         The calls that differ from those of the node a period before, by number.
     constants : dict
@@ -114,10 +127,11 @@ class Period:
         What results that may be views are views of, by number.
     """
 
-    __slots__ = ("base", "calls", "constants", "count", "is_same", "length", "next", "operands", "program",
-                 "start", "trace", "vars", "viewed")  # fmt: skip
+    __slots__ = ("base", "calls", "constants", "count", "is_same", "is_usual", "length", "next", "operands",
+                 "program", "start", "steps", "trace", "vars", "viewed")  # fmt: skip
 
     next: Expected
+    steps: list[Expected]
 
     def __init__(self, trace: Any, program: Any, start: int, length: int) -> None:
         self.trace = trace
@@ -128,12 +142,13 @@ class Period:
         self.base = self.count = 0
         self.vars: list[Any] = []
         self.operands: Sequence[Any] = ()
+        self.is_usual = True
         self.calls: dict[int, Call] = {}
         self.constants: dict[tuple[int, int], Any] = {}
         self.viewed: dict[int, Any] = {}
 
     def begins(self) -> bool:
-        """Return whether the tape has gone on to repeat itself up to now: then the next node may be deferred."""
+        """Return whether the tape has gone on to repeat itself: then the next node may be deferred."""
         nodes, length = self.trace.recorded, self.length
         count = len(nodes)
         first = count - length
@@ -142,15 +157,15 @@ class Period:
             for at in range(first, count)
         ):
             return False
-        steps = []
+        self.steps = []
         for at in range(first, count):
             pairs = zip(nodes[at].parents, nodes[at - length].parents, strict=True)
             distances = tuple([0 if a == b else at - a for a, b in pairs])
             active = tuple([a is not None and nodes[a].is_active for a in nodes[at].parents])
-            steps.append(Expected(nodes[at], distances, active))
-        for step, following in zip(steps, [*steps[1:], steps[0]], strict=True):
+            self.steps.append(Expected(nodes[at], distances, active))
+        self.next = self.steps[0]
+        for step, following in zip(self.steps, [*self.steps[1:], self.next], strict=True):
             step.following = following
-        self.next = steps[0]
         self.base = self.count = count
         return True
 
@@ -174,16 +189,13 @@ class Period:
         constants = self._constants(operands, expected)
         if constants is None or not self.is_same():
             return None
+        number = self.count
+        self.is_usual = call is expected.call and not constants
         if call is not expected.call:
-            self.calls[self.count] = call
-        return self.deferred(operands, constants)
-
-    def deferred(self, operands: Sequence[Any], constants: dict[int, Any]) -> DeferredVar:
-        """Return the result of the expected operation."""
-        number, expected = self.count, self.next
+            self.calls[number] = call
         for k, constant in constants.items():
             self.constants[number, k] = constant
-        if expected.call.op.view is not None:  # type: ignore[union-attr]
+        if expected.is_view:
             self.viewed[number] = operands[0]
         self.operands = operands
         self.count = number + 1
@@ -218,29 +230,31 @@ class Period:
             elif parent is not None:
                 return None
             elif operand is not constant:
-                operand = snapshot(as_operand(operand))
-                if OPEN and type(operand) is _Array:
+                if not _is_known(operand):
+                    return None
+                operand = snapshot(operand)
+                if type(operand) is _Array:
                     operand = lift(operand, self.trace.level)
-                if not are_same(operand, constant):
-                    if not is_like(operand, constant) or not (
-                        isinstance(operand, Handle) or type(operand) in FAST
-                    ):
-                        return None
-                    found[k] = operand
+                if are_same(operand, constant):
+                    continue
+                if type(operand) is _Array or not is_like(operand, constant):
+                    return None
+                found[k] = operand
         return found
 
 
 def _called(key: Any, args: Sequence[Any]) -> Any:
     """Return the result of an operation on Vars of which one at least is deferred."""
     period = next(x for x in args if type(x) is DeferredVar).period
-    expected = period.next
+    expected, program = period.next, period.program
+    before = len(program.nodes), len(program.guards)
     function = OPERATIONS[key]
     call = expected.call
     if getattr(function, "op", None) is call.op and not call.attrs and len(args) == len(expected.distances):
         out = bind(call.op, args, {})  # type: ignore[arg-type]
     else:
         out = function(*args)
-    if type(out) is DeferredVar and out.number + 1 == period.count and period.next is expected.following:
+    if type(out) is DeferredVar and before == (len(program.nodes), len(program.guards)) and period.is_usual:
         expected.learn(key, args, period.operands)
     return out
 
@@ -350,14 +364,16 @@ class DeferredVar(Var):
     number = Handle.__dict__["id"]
     period = Handle.__dict__["share"]
 
-    id, node, share = map(_caught_up, ("id", "node", "share"))  # type: ignore[assignment]
-    shape, dtype, ndim, size = map(_of_value, ("shape", "dtype", "ndim", "size"))  # type: ignore[assignment]
+    id, node, share = map(_caught_up, ("id", "node", "share"))
+    shape, dtype, ndim, size = map(_of_value, ("shape", "dtype", "ndim", "size"))
 
     @property
     def like(self) -> Node:
         """The node that is like its own, some periods before."""
         period = self.period
-        return period.trace.recorded[period.base - period.length + (self.number - period.base) % period.length]
+        return period.trace.recorded[
+            period.base - period.length + (self.number - period.base) % period.length
+        ]
 
     def again(self) -> Any:
         """Another handle to the same node, which will stay there when this one is written to and moves on."""
@@ -423,7 +439,7 @@ class DeferringTrace(Trace):
 
     __slots__ = ()
 
-    is_plain = False  # type: ignore[misc]
+    is_plain = False
     is_deferring = True
     recorded = Recording.__dict__["nodes"]  # the slot
 
@@ -481,6 +497,8 @@ def look(program: Any) -> None:
     program.look_at = 2 * len(program.nodes)
     trace: Any = innermost_open()
     if type(trace) is not Trace or not trace.is_plain or trace.level <= program.level:
+        return
+    if program.settings.raises():  # at the line of an operation
         return
     found = repetition(trace.nodes)
     if found is not None:

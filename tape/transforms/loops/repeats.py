@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tape.core.node import Call, Handle, Node, plain
+from tape.core.op import Op
 from tape.core.results import Results
 from tape.ops.structure.indexing import getitem_op
 
@@ -16,7 +17,7 @@ _MOST = 4096
 
 
 def repetition(nodes: Sequence[Node]) -> tuple[int, int] | None:
-    """Return the start and the length of the first of the periods that a tape ends with; None if there are none.
+    """Return the start and the length of the first of the periods that a tape ends with; None without any.
 
     Parameters
     ----------
@@ -91,18 +92,35 @@ def is_alike(nodes: Sequence[Node], at: int, length: int, *, is_first: bool = Fa
 
 
 def is_typed_alike(node: Node, before: Node) -> bool:
-    """Return whether a node and the one a period before have one type, which a period later it will have again."""
+    """Return whether a node and the one a period before have one type, which it will have a period later.
+
+    Not if the operation may raise for some numbers: that has to happen at the line of the user that calls it.
+    """
     op = node.call.op
-    if op is None or op.is_users or op.data_dependent is True:
+    if op is None or _may_raise(op):
         return False
-    if op.data_dependent and op.data_dependent(*node.operands, **node.attrs):
+    depends = op.data_dependent
+    if depends is True or (depends and depends(*node.operands, **node.attrs)):
         return False
     pairs = zip((node.value, *node.operands), (before.value, *before.operands), strict=True)
     return all(is_like(value, other) for value, other in pairs)
 
 
+def _may_raise(op: Op) -> bool:
+    """Return whether an operation may raise an error for some numbers, indices aside."""
+    home = getattr(op.forward, "__module__", None) or ""
+    return op.is_users or op.lower is None or any(part in home for part in _RAISING)
+
+
+_RAISING = ("linalg", "_inlined", "loops")
+"""Parts of the names of modules: of decompositions, and of operations that run others."""
+
+
 def is_like(value: Any, other: Any) -> bool:
-    """Return whether two values have one type, shape and dtype, and belong to one tape if they are Vars."""
+    """Return whether two values have one type, shape and dtype, and belong to one tape if they are Vars.
+
+    Not if they are arrays of integers, which may be indices out of bounds.
+    """
     if type(value) is not type(other):
         return False
     if isinstance(value, Handle):
@@ -113,4 +131,6 @@ def is_like(value: Any, other: Any) -> bool:
             return False
     if type(value) is Results:
         return False
-    return not hasattr(value, "dtype") or (value.shape == other.shape and value.dtype == other.dtype)
+    if not hasattr(value, "dtype"):
+        return True
+    return value.shape == other.shape and value.dtype == other.dtype and value.dtype.kind in "bfc"

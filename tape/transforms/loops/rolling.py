@@ -99,7 +99,9 @@ def gathered(columns: Columns, roots: Collection[int]) -> tuple[list[Node], dict
     dict of int to int
         Where the roots are on it.
     """
-    if not any(node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_GATHERED for node in columns.nodes):
+    if not any(
+        node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_GATHERED for node in columns.nodes
+    ):
         return None
     shorter = Shorter(columns, roots, {}, [])
     shorter.finish()
