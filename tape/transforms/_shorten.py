@@ -30,7 +30,7 @@ def shortened(trace: Trace, params: Sequence[Any], roots: Sequence[Any], notes: 
     """
     handles: Sequence[Any] = [*params, *roots]
     count = len(params)
-    if len(trace) >= rolling.LEAST_NODES:
+    if len(trace) >= min(rolling.LEAST_NODES, rolling.LEAST_OF_PRODUCTS):
         columns = Columns(trace.nodes)
         shorter = merged(columns, [handle.id for handle in handles])
         # Otherwise loops first: what a step shares with the one before would become a state of the loop.

@@ -179,9 +179,9 @@ class _CaughtUp(Shorter):
         super().__init__(columns, wanted, {}, period.program.notes)
         self.nodes = trace.nodes
         self.place = list(range(period.base))
-        steps = (period.count - period.start) // period.length
-        if steps * period.length >= rolling.LEAST_NODES:
-            self.roll(Run(period.start, period.length, steps))
+        run = Run(period.start, period.length, (period.count - period.start) // period.length)
+        if run.size >= rolling.LEAST_NODES:
+            self.roll(run)
         self.finish()
 
     def make(self, number: int) -> None:

@@ -19,6 +19,11 @@ class Run(NamedTuple):
     steps: int
 
     @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.period * self.steps
+
+    @property
     def stop(self) -> int:
         """The position after its last number."""
         return self.start + self.period * self.steps

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.batch_rules import elementwise
 from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
 from tape.ops.structure.indexing import getitem_op
@@ -30,8 +31,9 @@ from tape.transforms.loops.elements import (
 from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.sources import Sources
 
-LEAST_NODES = 4096
-"""Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are."""
+LEAST_NODES, LEAST_OF_PRODUCTS = 4096, 192
+"""Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are. The second number is
+for loops with products or sums of arrays: their steps cannot become one group, and take less as a loop."""
 _LEAST_STEPS = 8
 _LEAST_GATHERED = 64
 _DEPTH = 4
@@ -60,7 +62,7 @@ def rolled(
     dict of int to int
         Where inputs and roots are on it.
     """
-    if len(columns.nodes) < LEAST_NODES:
+    if len(columns.nodes) < min(LEAST_NODES, LEAST_OF_PRODUCTS):
         return None
     tape, place = list(columns.nodes), {id: id for id in (*inputs, *roots)}
     if not columns.are_all_read(place):
@@ -70,8 +72,11 @@ def rolled(
     least = LEAST_NODES
     for _ in range(_DEPTH):
         shorter = Shorter(columns, set(place.values()), bodies, notes)
-        for run in runs(columns.kinds({place[id] for id in inputs}), _LEAST_STEPS, least):
-            shorter.roll(run)
+        for run in runs(
+            columns.kinds({place[id] for id in inputs}), _LEAST_STEPS, min(least, LEAST_OF_PRODUCTS)
+        ):
+            if run.size >= least or is_faster_rolled(columns, run):
+                shorter.roll(run, keeps_apart=run.size < least)
         if not shorter.count:
             break
         shorter.finish()
@@ -80,6 +85,18 @@ def rolled(
         columns = Columns(tape)
         least = LEAST_NODES // 8  # of which some are loops themselves
     return tape, place
+
+
+def is_faster_rolled(columns: Columns, run: Run) -> bool:
+    """Return whether a short run takes less time as a loop: each step has a product or a sum of arrays."""
+    nodes = [columns.nodes[at] for at in range(run.start, run.start + run.period)]
+    return run.size >= LEAST_OF_PRODUCTS and any(
+        node.op is not None
+        and node.op.view is None
+        and node.op.batch is not elementwise
+        and any(np.ndim(plain(operand)) for operand in node.operands)
+        for node in nodes
+    )
 
 
 def gathered(columns: Columns, roots: Collection[int]) -> tuple[list[Node], dict[int, int]] | None:
@@ -156,13 +173,18 @@ class Shorter:
         np.maximum.at(self._readers, columns.parents, columns.owners)  # constants count for the one too many
         self._readers[list(roots)] = len(columns.nodes)
 
-    def roll(self, run: Run) -> None:
-        """Append the nodes up to a run, and a loop in its place; not if it is none after all."""
+    def roll(self, run: Run, *, keeps_apart: bool = False) -> None:
+        """Append the nodes up to a run, and a loop in its place; not if it is none after all.
+
+        With ``keeps_apart`` it is none if separate arrays would have to be joined for it.
+        """
         reason = "there are too few"
         for attempt in self._attempts(run):
             nodes, places = len(self.nodes), len(self.place)
             try:
                 loop = Sources(self.columns, attempt)
+                if keeps_apart and loop.is_of_separate_arrays():
+                    return
                 self._copy(attempt.start)
                 self._append_loop(loop)
             except (Misfit, errors.TapeError) as error:

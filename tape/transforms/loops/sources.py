@@ -12,7 +12,7 @@ from tape.core.node import Handle, Node
 from tape.core.results import Results
 from tape.ops.structure.indexing import getitem_op
 from tape.transforms.loops.columns import Columns
-from tape.transforms.loops.elements import MOST_STACKED, Misfit, is_like
+from tape.transforms.loops.elements import MOST_STACKED, Misfit, elements_of, is_like
 from tape.transforms.loops.likeness import Same
 from tape.transforms.loops.periods import Run
 
@@ -65,6 +65,19 @@ class Sources:
             self.sources.append([self._source(j, slot) for slot in range(count)])
         if not any(self.sources):
             raise Misfit("nothing is computed but elements of arrays")
+
+    def is_of_separate_arrays(self) -> bool:
+        """Return whether there is another array in each step, which is no element of one."""
+        for source in [source for sources in self.sources for source in sources]:
+            if source[0] == "nodes":
+                nodes = [self.columns.nodes[id] for id in source[1]]
+            elif source[0] == "values":
+                nodes = [value.node for value in source[1].value if isinstance(value, Handle)]
+            else:
+                continue
+            if elements_of(nodes) is None:
+                return True
+        return False
 
     def _look_at_index(self, j: int, node: Node) -> None:
         """Note a position that reads another element of one array in each step."""
