@@ -16,9 +16,10 @@ from tape.core.table import INTERNAL
 from tape.program.record import recorder
 from tape.transforms.loops import catching_up, repeats, rolling
 from tape.transforms.loops.deferring import DeferredVar, DeferringTrace
+from tape.transforms.loops.operation import STEPS
 from tests.tiers import rounds
 
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = pytest.mark.filterwarnings("ignore")
 """Where a warning is an error, nothing is deferred."""
 
 
@@ -359,6 +360,143 @@ def test_a_loop_that_ends_with_an_exception_leaves_nothing_behind():
         with pytest.raises(KeyError):
             compiled(W, X)
     assert_alike(loop(), W, X)
+
+
+# ---- what is easily taken for something else -------------------------------------------------------------
+
+
+def _none(k: int, y: Any, h: Any) -> Any:
+    """Multiply by None where a Var is expected."""
+    if k == AT:
+        with pytest.raises(TypeError):
+            None * y
+        with pytest.raises(TypeError):
+            y * None
+    return h * y
+
+
+MISTAKEN = {
+    "None": _none,
+    "a number for a bool as an index": lambda k, y, h: y + np.sum(y[1 if k == AT else True]) * 0.1,
+    "a bool for a number as an index": lambda k, y, h: y + np.sum(y[True if k == AT else 1]) * 0.1,
+    "a constant that stays another one": lambda k, y, h: y * (0.5 if k < 20 else 1.5),
+    "an index that stays another one": lambda k, y, h: y + y[1 if k < 20 else 2],
+    "a power that stays another one": lambda k, y, h: y ** (2 if k < 20 else 3),
+}
+
+
+@pytest.mark.usefixtures("ways")
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_what_is_nearly_expected_is_told_apart(name):
+    def f(w, h):
+        for k in range(STEPS):
+            y = np.tanh(w @ h + 0.1)
+            h = MISTAKEN[name](k, y, h)
+        return np.sum(h)
+
+    assert_alike(f, W, X)
+
+
+@pytest.mark.usefixtures("ways")
+def test_methods_that_were_bound_before_serve_afterwards():
+    def f(w, h):
+        for k in range(STEPS):
+            h = np.tanh(w @ h + 0.1)
+            if k == AT:
+                add, minus, item = h.__add__, h.__neg__, h.__getitem__
+                radd, ufunc = h.__radd__, h.__array_ufunc__
+        assert len(h.trace.nodes)  # which lets it catch up
+        return np.sum(add(1.0) * minus() + item(1) + radd(2.0) + ufunc(np.sin, "__call__", h))
+
+    assert_alike(f, W, X)
+
+
+@pytest.mark.usefixtures("ways")
+def test_a_view_of_a_view_stays_one():
+    def stale(w, h):
+        kept = []
+        for _ in range(STEPS):
+            whole = h * 2.0
+            part = whole[1:]
+            kept.append((whole, part[1:]))
+            h = np.tanh(w @ h) + np.sum(part)
+        kept[AT][0][2] = 7.0
+        return np.sum(kept[AT][1])
+
+    def written_through(w, h):
+        kept = []
+        for _ in range(STEPS):
+            whole = np.outer(h, h).T
+            row = whole[1:][0]
+            kept.append((whole, row))
+            h = np.tanh(w @ h) + 0.1 * np.sum(row)
+        kept[AT][1][1] = 9.0 * h[0]
+        return sum(np.sum(whole) for whole, _ in kept)
+
+    with pytest.raises(tape.errors.InPlaceError):
+        tape.compile(tape.grad(stale))(W, X)
+    assert_alike(written_through, W, X)
+
+
+@pytest.mark.usefixtures("ways")
+def test_steps_are_computed_with_the_settings_at_which_they_were_written():
+    def f(x):
+        h, e = x * 1.0, 0
+        for _ in range(400):
+            h = h * 1e-3
+        with np.errstate(all="raise"):
+            try:
+                y = x * 2 + h
+            except FloatingPointError:
+                e = 100
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return np.sum(y) + e
+
+    np.testing.assert_array_equal(tape.compile(tape.grad(f))(X), [2.0] * 3)
+
+
+# ---- steps that are not needed ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda hs: np.sum(hs[20]),
+        lambda hs: np.sum(np.stack(hs[:20])),
+        lambda hs: np.sum(hs[3] * hs[5]) + sum(np.sum(h) for h in hs[4:24:5]),
+    ],
+    ids=["one", "a slice", "several"],
+)
+def test_steps_after_all_that_are_read_have_no_derivative(read):
+    """Zeros flow through them, which become NaN where they overflow."""
+
+    def f(x):
+        h, hs = np.abs(x) + 0.9, []
+        for k in range(STEPS):
+            h = np.sqrt(h * h * (1.0 if k < 25 else 0.0))
+            hs.append(h)
+        return read(hs)
+
+    expected = tape.grad(f)(X)
+    assert np.isfinite(expected).all()
+    compiled = tape.compile(tape.grad(f))
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(X), expected, rtol=1e-12)
+
+
+def test_operations_that_may_raise_are_not_deferred():
+    """Those of linear algebra do for singular matrices, whatever their modules are called."""
+
+    def op_of(f, x):
+        with tape.Trace() as trace:
+            f(trace.param(x))
+        return [node.op for node in trace.nodes if node.op is not None]
+
+    for f in (np.linalg.inv, np.linalg.cholesky, np.linalg.eigvalsh, lambda a: np.linalg.solve(a, X)):
+        assert any(map(repeats._may_raise, op_of(f, np.eye(3))))
+    assert repeats._may_raise(STEPS)
+    assert not any(map(repeats._may_raise, op_of(lambda x: np.sum(np.tanh(x @ x) ** 2), X)))
 
 
 # ---- random loops ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from tape.core.trace import Trace
 from tape.transforms._merge import merged, moved
 from tape.transforms.loops import rolling
 from tape.transforms.loops.columns import Columns
+from tape.transforms.loops.trimming import trimmed
 
 
 def shortened(trace: Trace, params: Sequence[Any], roots: Sequence[Any], notes: list[str]) -> Sequence[Any]:
@@ -41,4 +42,6 @@ def shortened(trace: Trace, params: Sequence[Any], roots: Sequence[Any], notes: 
         shorter = rolling.rolled(columns, ids[:count], ids[count:], notes)
         handles = moved(trace, handles, shorter)
     handles = moved(trace, handles, rolling.gathered(Columns(trace.nodes), [handle.id for handle in handles]))
+    ids = [handle.id for handle in handles]
+    handles = moved(trace, handles, trimmed(Columns(trace.nodes), ids[:count], ids[count:]))
     return moved(trace, handles, merged(Columns(trace.nodes), [handle.id for handle in handles]))

@@ -8,7 +8,8 @@ else with other numbers. What has been set outside of it counts for nothing.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -58,6 +59,16 @@ class Observed:
             and filters is self._filters
             and (filters[0] if filters else None) is self._first
         )
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Let errors be treated in a block as they were at that time."""
+        if self.is_same():
+            yield
+            return
+        with warnings.catch_warnings(), np.errstate(**self._chosen):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
 
     def change(self) -> str:
         """Return what has been set so that errors are raised, reported or collected; empty if nothing has."""

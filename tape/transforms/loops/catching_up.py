@@ -39,7 +39,8 @@ def catch_up(trace: Any, period: Period) -> None:
     for var in held:
         number = var.number
         wanted.update(nodes.parents(number) if number in period.viewed else [number])
-    wanted = {number for number in wanted if number >= period.base}
+    # What a view is of is held, too, and so wants what that is a view of.
+    wanted = {number for number in wanted if number >= period.base and number not in period.viewed}
     shorter = _CaughtUp(_Columns(nodes), wanted, trace, period)
     for var in held:
         shorter.make(var.number)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.core.dispatch import lift
 from tape.core.interpreter import innermost_open
 from tape.core.node import Call, Handle, Leaf, Node, snapshot
@@ -56,7 +57,7 @@ class Expected:
     first, second : int
         The distances of the operands of that call.
     other : object
-        Its second operand if that is the same in every period: a number, or the node of a Var.
+        The operand that is the same in every period: a number, or the node of a Var.
     """
 
     __slots__ = ("active", "call", "distances", "first", "following", "is_view", "key", "node", "other",
@@ -71,16 +72,17 @@ class Expected:
         self.following: Expected = self
         self.key: Any = None
         self.first = self.second = 0
-        self.other: Any = None
+        self.other: Any = _NOTHING
 
     def learn(self, key: Any, args: Sequence[Any], operands: Sequence[Any]) -> None:
         """Note how it was called, if the call depends on nothing but its operands and on plain numbers."""
         count = len(operands)
         is_simple = count <= len(args) <= 2 and all(a is b for a, b in zip(args, operands, strict=False))
-        if not is_simple or (self.is_view and key is not operator.getitem):
+        is_element = key is operator.getitem and len(args) == 2 and type(args[1]) is int
+        if not is_simple or (not is_element and (self.is_view or key is operator.getitem)):
             return
         self.first, self.second = (*self.distances, 0)[:2]
-        self.key, self.other = key, None
+        self.key, self.other = key, _NOTHING
         for x, distance in zip(args, (self.first, self.second), strict=False):
             if not distance:
                 self.other = x.node if isinstance(x, Handle) else x
@@ -88,6 +90,8 @@ class Expected:
                     self.key = None
 
 
+_NOTHING = object()
+"""What no operand is."""
 _UNCHANGING = frozenset({*FAST, Node, Leaf})
 """What is the same whenever it is the same object."""
 
@@ -246,7 +250,7 @@ class Period:
 def _called(key: Any, args: Sequence[Any]) -> Any:
     """Return the result of an operation on Vars of which one at least is deferred."""
     period = next(x for x in args if type(x) is DeferredVar).period
-    expected, program = period.next, period.program
+    expected, program, count = period.next, period.program, period.count
     before = len(program.nodes), len(program.guards)
     function = OPERATIONS[key]
     call = expected.call
@@ -254,7 +258,8 @@ def _called(key: Any, args: Sequence[Any]) -> Any:
         out = bind(call.op, args, {})  # type: ignore[arg-type]
     else:
         out = function(*args)
-    if type(out) is DeferredVar and before == (len(program.nodes), len(program.guards)) and period.is_usual:
+    is_alone = period.count == count + 1 and before == (len(program.nodes), len(program.guards))
+    if is_alone and type(out) is DeferredVar and period.is_usual:
         expected.learn(key, args, period.operands)
     return out
 
@@ -268,7 +273,10 @@ def _binary(key: Any, name: str) -> Callable[[Any, Any], Any]:
     otherwise = getattr(Var, name)
 
     def method(self: Any, other: Any) -> Any:
-        period = self.period
+        try:
+            period = self.period
+        except AttributeError:
+            return otherwise(self, other)
         expected, count = period.next, period.count
         if (
             expected.key is key
@@ -296,7 +304,10 @@ def _reflected(key: Any, name: str) -> Callable[[Any, Any], Any]:
     otherwise = getattr(Var, name)
 
     def method(self: Any, other: Any) -> Any:
-        period = self.period
+        try:
+            period = self.period
+        except AttributeError:
+            return otherwise(self, other)
         expected, count = period.next, period.count
         if (
             expected.key is key
@@ -315,11 +326,15 @@ def _reflected(key: Any, name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _unary(key: Any) -> Callable[[Any], Any]:
+def _unary(key: Any, name: str) -> Callable[[Any], Any]:
     """Return the method for an operator of one operand."""
+    otherwise = getattr(Var, name)
 
     def method(self: Any) -> Any:
-        period = self.period
+        try:
+            period = self.period
+        except AttributeError:
+            return otherwise(self)
         expected, count = period.next, period.count
         if expected.key is key and self.number + expected.first == count and period.is_same():
             var = _new(DeferredVar)
@@ -347,7 +362,10 @@ def _caught_up(name: str) -> Any:
 
     def attribute(self: Any) -> Any:
         self.period.trace.catch_up()
-        assert type(self) is Var
+        if type(self) is DeferredVar:
+            raise errors.TraceDroppedError(
+                "a Var was used whose trace has not been recorded to its end, as an error interrupted it"
+            )
         return getattr(self, name)
 
     return property(attribute)
@@ -387,10 +405,13 @@ class DeferredVar(Var):
     __pow__, __rpow__ = _binary(operator.pow, "__pow__"), _reflected(operator.pow, "__rpow__")
     __matmul__ = _binary(np.matmul, "__matmul__")
     __rmatmul__ = _reflected(np.matmul, "__rmatmul__")
-    __neg__, __abs__ = _unary(np.negative), _unary(np.absolute)
+    __neg__, __abs__ = _unary(np.negative, "__neg__"), _unary(np.absolute, "__abs__")
 
     def __getitem__(self, index: Any) -> Any:
-        period = self.period
+        try:
+            period = self.period
+        except AttributeError:
+            return Var.__getitem__(self, index)
         expected, count = period.next, period.count
         if (
             expected.key is operator.getitem
@@ -412,7 +433,7 @@ class DeferredVar(Var):
         return (self[i] for i in range(len(self)))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
+        if method == "__call__" and not kwargs and type(self) is DeferredVar:
             if len(inputs) == 1:
                 period = self.period
                 expected, count = period.next, period.count
@@ -425,7 +446,7 @@ class DeferredVar(Var):
                     return var
             if ufunc in OPERATIONS and all(map(_is_known, inputs)):
                 return _called(ufunc, inputs)
-        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        return Var.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
 
 
 class DeferringTrace(Trace):
@@ -479,11 +500,15 @@ class DeferringTrace(Trace):
         period, self.period = self.period, None
         period.program.look_at = 2 * len(period.program.nodes)
         if period.count > period.base:
-            INTERNAL["catch_up"](self, period)
+            with period.program.settings.restored():
+                INTERNAL["catch_up"](self, period)
 
-    def __exit__(self, *exception: object) -> None:
-        self.catch_up()
-        self.__exit__(*exception)
+    def __exit__(self, kind: object = None, error: object = None, *rest: object) -> None:
+        if error is None or isinstance(error, Exception):
+            self.catch_up()
+        else:
+            self.__class__ = Trace  # type: ignore[assignment]
+        self.__exit__(kind, error, *rest)
 
 
 def look(program: Any) -> None:
@@ -497,6 +522,8 @@ def look(program: Any) -> None:
     program.look_at = 2 * len(program.nodes)
     trace: Any = innermost_open()
     if type(trace) is not Trace or not trace.is_plain or trace.level <= program.level:
+        return
+    if not trace.is_strict:  # as those of transforms are; others belong to users, who may look at them
         return
     if program.settings.raises():  # at the line of an operation
         return

@@ -32,8 +32,8 @@ from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.sources import Sources
 
 LEAST_NODES, LEAST_OF_PRODUCTS = 4096, 192
-"""Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are. The second number is
-for loops with products or sums of arrays: their steps cannot become one group, and take less as a loop."""
+"""Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are. The second number
+is for loops with products or sums of arrays: their steps cannot become one group, and take less as a loop."""
 _LEAST_STEPS = 8
 _LEAST_GATHERED = 64
 _DEPTH = 4
