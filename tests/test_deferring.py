@@ -61,10 +61,10 @@ def assert_alike(f: Callable[..., Any], *args: Any, tolerance: float = 1e-9) -> 
 
 W = np.random.default_rng(0).normal(size=(3, 3)) * 0.4
 X = np.random.default_rng(1).normal(size=3)
-STEPS = 40
+COUNT = 40
 
 
-def loop(disturb: Callable[[int, Any], Any] = lambda k, h: h, steps: int = STEPS) -> Callable[..., Any]:
+def loop(disturb: Callable[[int, Any], Any] = lambda k, h: h, steps: int = COUNT) -> Callable[..., Any]:
     """Return a function with a loop that does something else in some steps."""
 
     def f(w, h):
@@ -78,7 +78,7 @@ def loop(disturb: Callable[[int, Any], Any] = lambda k, h: h, steps: int = STEPS
 
 def test_nearly_all_steps_of_a_loop_are_deferred(deferred):
     assert_alike(loop(), W, X)
-    assert [count > 0.6 * 7 * STEPS for count in deferred] == [True]
+    assert [count > 0.6 * 7 * COUNT for count in deferred] == [True]
 
 
 def test_a_function_of_few_operations_defers_nothing(deferred, monkeypatch):
@@ -250,7 +250,7 @@ def test_kept_values_are_found_wherever_they_are():
         place, table, closures = Place(), {}, []
 
         def states(h):
-            for k in range(STEPS):
+            for k in range(COUNT):
                 h = np.tanh(w @ h + 0.1) * 0.9
                 if k == 20:
                     place.h = (h,)
@@ -277,7 +277,7 @@ def test_views_that_are_kept_are_views(later):
 
     def through_a_view(w, h):
         parts = []
-        for _ in range(STEPS):
+        for _ in range(COUNT):
             h = np.tanh(w @ h + 0.1) * 0.9
             base = h * 2.0
             parts.append((base, base[1:]))
@@ -291,7 +291,7 @@ def test_views_that_are_kept_are_views(later):
 
     def stale(w, h):
         parts = []
-        for _ in range(STEPS):
+        for _ in range(COUNT):
             h = np.tanh(w @ h + 0.1) * 0.9
             base = h * 2.0
             parts.append((base, base[1:]))
@@ -309,7 +309,7 @@ def test_vars_are_vars_once_the_tape_has_caught_up():
     seen = []
 
     def f(w, h):
-        for k in range(STEPS):
+        for k in range(COUNT):
             h = np.tanh(w @ h + 0.1) * 0.9
             if k == AT:
                 seen.append((type(h), h.shape, h.ndim, h.size, h.dtype, len(h)))
@@ -340,7 +340,7 @@ def test_an_array_that_is_written_to_between_steps_is_refused():
 
 @pytest.mark.usefixtures("ways")
 def test_arrays_that_are_closed_over_are_read_anew():
-    rows = np.random.default_rng(2).normal(size=(STEPS, 3))
+    rows = np.random.default_rng(2).normal(size=(COUNT, 3))
     g = tape.grad(loop(lambda k, h: h + rows[k]))
     compiled = tape.compile(g)
     np.testing.assert_allclose(compiled(W, X), g(W, X), rtol=1e-9)
@@ -389,7 +389,7 @@ MISTAKEN = {
 @pytest.mark.parametrize("name", MISTAKEN)
 def test_what_is_nearly_expected_is_told_apart(name):
     def f(w, h):
-        for k in range(STEPS):
+        for k in range(COUNT):
             y = np.tanh(w @ h + 0.1)
             h = MISTAKEN[name](k, y, h)
         return np.sum(h)
@@ -400,7 +400,7 @@ def test_what_is_nearly_expected_is_told_apart(name):
 @pytest.mark.usefixtures("ways")
 def test_methods_that_were_bound_before_serve_afterwards():
     def f(w, h):
-        for k in range(STEPS):
+        for k in range(COUNT):
             h = np.tanh(w @ h + 0.1)
             if k == AT:
                 add, minus, item = h.__add__, h.__neg__, h.__getitem__
@@ -415,7 +415,7 @@ def test_methods_that_were_bound_before_serve_afterwards():
 def test_a_view_of_a_view_stays_one():
     def stale(w, h):
         kept = []
-        for _ in range(STEPS):
+        for _ in range(COUNT):
             whole = h * 2.0
             part = whole[1:]
             kept.append((whole, part[1:]))
@@ -425,7 +425,7 @@ def test_a_view_of_a_view_stays_one():
 
     def written_through(w, h):
         kept = []
-        for _ in range(STEPS):
+        for _ in range(COUNT):
             whole = np.outer(h, h).T
             row = whole[1:][0]
             kept.append((whole, row))
@@ -473,7 +473,7 @@ def test_steps_after_all_that_are_read_have_no_derivative(read):
 
     def f(x):
         h, hs = np.abs(x) + 0.9, []
-        for k in range(STEPS):
+        for k in range(COUNT):
             h = np.sqrt(h * h * (1.0 if k < 25 else 0.0))
             hs.append(h)
         return read(hs)
