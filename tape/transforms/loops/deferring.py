@@ -268,8 +268,8 @@ def _is_known(other: Any) -> bool:
     return isinstance(other, Handle) or type(other) in FAST or type(other) is _Array
 
 
-# The methods below defer an operation whose call is known in place, without a common function, whose call would
-# take a fifth of the time. What they do not know goes through `_called`.
+# The methods below defer an operation whose call is known in place, as a common function would take a fifth
+# longer. What they do not know goes through `_called`.
 
 
 def _binary(key: Any, name: str) -> Callable[[Any, Any], Any]:

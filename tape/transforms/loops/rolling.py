@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.batch_rules import elementwise
 from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
+from tape.ops.products.products import matmul_op
+from tape.ops.reduction.primitives import max_along, mean_along, min_along, sum_along
 from tape.ops.structure.indexing import getitem_op
 from tape.ops.structure.joining import concatenate_op, stack_op
 from tape.transforms.loops.assembly import BodyOfRun
@@ -34,6 +35,7 @@ from tape.transforms.loops.sources import Sources
 LEAST_NODES, LEAST_OF_PRODUCTS = 4096, 192
 """Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are. The second number
 is for loops with products or sums of arrays: their steps cannot become one group, and take less as a loop."""
+_PRODUCTS_AND_SUMS = frozenset({matmul_op, sum_along, mean_along, max_along, min_along})
 _LEAST_STEPS = 8
 _LEAST_GATHERED = 64
 _DEPTH = 4
@@ -91,10 +93,7 @@ def is_faster_rolled(columns: Columns, run: Run) -> bool:
     """Return whether a short run takes less time as a loop: each step has a product or a sum of arrays."""
     nodes = [columns.nodes[at] for at in range(run.start, run.start + run.period)]
     return run.size >= LEAST_OF_PRODUCTS and any(
-        node.op is not None
-        and node.op.view is None
-        and node.op.batch is not elementwise
-        and any(np.ndim(plain(operand)) for operand in node.operands)
+        node.op in _PRODUCTS_AND_SUMS and any(np.ndim(plain(operand)) for operand in node.operands)
         for node in nodes
     )
 
