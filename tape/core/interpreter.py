@@ -190,7 +190,7 @@ def next_level() -> int:
 def push(interpreter: Any) -> None:
     """Open an interpreter here."""
     blocks = BLOCKS.get()
-    if blocks and (around := blocks[-1].interpreter) is not None:
+    if blocks and (around := blocks[-1].interpreter) is not None and blocks[-1].thread == get_ident():
         around.catch_up()
     interpreter.block = block = Block(interpreter, blocks[-1] if blocks else None)
     BLOCKS.set((*blocks, block))
