@@ -189,7 +189,7 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
 
 
 def differs(seed: int) -> str:
-    """Return what differs between a random loop that is compiled and one that is not; empty if nothing does."""
+    """Return what differs between a random loop that is compiled and one that is not, if anything does."""
     f = random_loop(np.random.default_rng(seed))
     try:
         with early(64 if seed % 2 else NEVER):
