@@ -458,15 +458,15 @@ class DeferringTrace(Trace):
 
     Attributes
     ----------
-    recorded : list of Node
-        Those that are not deferred.
+    recorded, noted : list
+        Nodes and views that are not deferred.
     """
 
     __slots__ = ()
 
     is_plain = False
     is_deferring = True
-    recorded = Recording.__dict__["nodes"]  # the slot
+    recorded, noted = Recording.__dict__["nodes"], Recording.__dict__["views"]  # the slots
 
     @property
     def nodes(self) -> list[Node]:  # type: ignore[override]
@@ -477,10 +477,16 @@ class DeferringTrace(Trace):
         return self.nodes
 
     @property
-    def views(self) -> Any:  # type: ignore[override]
-        """Those noted so far."""
+    def views(self) -> list[Any]:
+        """Those noted so far, none of them deferred any more."""
+        if self.period.count == self.period.base:
+            return self.noted
         self.catch_up()
         return self.views
+
+    @views.setter
+    def views(self, views: list[Any]) -> None:
+        self.noted = views
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Defer the node of an operation that is expected; otherwise catch up, and record it."""
