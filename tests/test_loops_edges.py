@@ -336,13 +336,47 @@ def loops_on(tape):
     return [node.attrs["steps"].length for node in tape if "steps" in node.attrs]
 
 
-def test_tapes_from_a_length_on_are_looked_at(monkeypatch):
+def test_loops_from_a_number_of_operations_on_are_rolled_up(monkeypatch):
     tr = recorded(20)
-    monkeypatch.setattr(rolling, "LEAST_NODES", len(tr.nodes))
+    monkeypatch.setattr(rolling, "LEAST_NODES", 40)
     found, _ = rolled(tr)
     assert found is not None
-    monkeypatch.setattr(rolling, "LEAST_NODES", len(tr.nodes) + 1)
+    monkeypatch.setattr(rolling, "LEAST_NODES", 41)
     assert rolled(tr)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("n", "step", "is_loop"),
+    [
+        (96, lambda w, x: np.tanh(w @ x), True),
+        (95, lambda w, x: np.tanh(w @ x), False),
+        (96, lambda w, x: np.tanh(w * x), False),
+        (96, lambda w, x: x - np.sum(x), True),
+        (96, lambda w, x: np.concatenate([np.sin(x)[1:], x[:1]]), False),
+    ],
+    ids=["products", "few products", "no products", "sums", "joined"],
+)
+def test_short_loops_with_products_or_sums_are_rolled_up(n, step, is_loop):
+    tr = tape.Trace()
+    w, x = tr.param(np.eye(3) * 0.5), tr.param(np.ones(3))
+    for _ in range(n):
+        x = step(w, x)
+    found = rolling.rolled(Columns(tr.nodes), [0, 1], [len(tr.nodes) - 1], [])
+    assert loops_on(found[0] if found else tr.nodes) == ([n] if is_loop else [])
+
+
+def test_short_loops_do_not_join_separate_arrays():
+    """Weights of layers, which would be copied in each call."""
+    tr = tape.Trace()
+    weights = [tr.param(np.eye(3) * 0.5) for _ in range(100)]
+    rows = tr.param(np.ones((100, 3)))
+    for separate in (True, False):
+        x = tr.param(np.ones(3))
+        first = len(tr.nodes) - 1
+        for k in range(100):
+            x = np.tanh(weights[k] @ x) if separate else np.tanh(weights[0] @ x + rows[k])
+        found = rolling.rolled(Columns(tr.nodes), [*range(101), first], [x.id], [])
+        assert loops_on(found[0] if found else tr.nodes) == ([] if separate else [100])
 
 
 @pytest.mark.usefixtures("short")
@@ -351,8 +385,12 @@ def test_loops_of_eight_steps_and_more_are_rolled_up(n):
     tr = recorded(n, after=3)
     if len(tr.nodes) < rolling.LEAST_NODES:
         pytest.fail("the tape is too short")
-    (shorter, place), _ = rolled(tr)
-    assert loops_on(shorter) == ([n] if n >= 8 else [])
+    found, _ = rolled(tr)
+    if n < 8:
+        assert found is None
+        return
+    shorter, place = found
+    assert loops_on(shorter) == [n]
     assert set(place) == {0, len(tr.nodes) - 1}
     root = shorter[place[len(tr.nodes) - 1]]
     assert root.value == tr.nodes[-1].value

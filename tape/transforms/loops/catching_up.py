@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from sys import getrefcount
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from tape.core.node import Call, Node
+from tape.core.program_recorders import program_recorder
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
 from tape.transforms.loops import rolling
 from tape.transforms.loops.columns import Columns, numbered
-from tape.transforms.loops.deferring import DeferredVar, Period
+from tape.transforms.loops.deferring import DeferredVar, Expected, Period
 from tape.transforms.loops.periods import Run
 from tape.transforms.loops.rolling import Shorter
 
@@ -34,25 +35,85 @@ def catch_up(trace: Any, period: Period) -> None:
     held = _held(period)
     if _are_held(trace.nodes[period.start : period.base], period.length):
         period.start = period.base - period.length  # those before stay
-    nodes = _Nodes(trace.nodes, period)
-    wanted: set[int] = set()
-    for var in held:
-        number = var.number
-        wanted.update(nodes.parents(number) if number in period.viewed else [number])
-    # What a view is of is held, too, and so wants what that is a view of.
-    wanted = {number for number in wanted if number >= period.base and number not in period.viewed}
-    shorter = _CaughtUp(_Columns(nodes), wanted, trace, period)
-    for var in held:
-        shorter.make(var.number)
+    place = list(range(period.base))
+    run = Run(period.start, period.length, (period.count - period.start) // period.length)
+    if run.size >= rolling.LEAST_NODES:
+        _roll(trace.nodes, place, period, run, held)
+    record = _Record(trace.nodes, place, period)
+    place += [-1] * (period.count - (rolled := len(place)))
+    for number in range(rolled, period.count):
+        place[number] = record(number)
     for var in held:
         number, view = var.number, period.viewed.get(var.number)
+        if place[number] < 0:  # a view in a loop, of something that was collected
+            place[number] = record(number)
         var.__class__ = Var
-        var.id = shorter.place[number]
+        var.id = place[number]
         var.node = trace.nodes[var.id]
         var.share = None
         if view is not None:
             note_view(trace, var, view)
     period.vars.clear()
+
+
+def _roll(nodes: list[Node], place: list[int], period: Period, run: Run, held: Sequence[Any]) -> None:
+    """Append a loop in the place of a run, if it is one."""
+    deferred = _Nodes(nodes, period)
+    wanted: set[int] = set()
+    for var in held:
+        number = var.number
+        wanted.update(deferred.parents(number) if number in period.viewed else [number])
+    # What a view is of is held, too, and so wants what that is a view of.
+    wanted = {number for number in wanted if number >= period.base and number not in period.viewed}
+    _CaughtUp(_Columns(deferred), wanted, nodes, place, period).roll(run)
+
+
+class _Record:
+    """Records operations that were deferred, one by one.
+
+    Parameters
+    ----------
+    nodes : list of Node
+        The tape.
+    place : list of int
+        Where each node is on it, deferred ones included.
+    period : Period
+        What was deferred.
+    """
+
+    def __init__(self, nodes: list[Node], place: list[int], period: Period) -> None:
+        self.nodes = nodes
+        self.place = place
+        self.period = period
+        self.computed = [_computing(step) for step in period.steps]
+
+    def __call__(self, number: int) -> int:
+        """Append a node; return where it is."""
+        nodes, place, period = self.nodes, self.place, self.period
+        position = (number - period.base) % period.length
+        step = period.steps[position]
+        given = step.node.inputs
+        inputs: list[Any] = []
+        for k, distance in enumerate(step.distances):
+            parent = given[2 * k]
+            if distance:
+                parent = place[number - distance]
+            if parent is None:
+                inputs += (None, period.constants.get((number, k), given[2 * k + 1]))
+            else:
+                inputs += (parent, nodes[parent].value)
+        call = period.calls.get(number, step.call)
+        nodes.append(Node(self.computed[position](call, inputs[1::2]), call, tuple(inputs)))
+        return len(nodes) - 1
+
+
+def _computing(step: Expected) -> Callable[[Call, Sequence[Any]], Any]:
+    """Return a function of the call and the operands of a node that computes its value."""
+    op: Any = step.call.op
+    if step.call.attrs or len(step.distances) > 2:
+        return lambda call, operands: op.bind(operands, call.attrs)
+    on_program = program_recorder(op, len(step.distances))
+    return lambda call, operands: on_program(*operands)
 
 
 def _held(period: Period) -> list[Any]:
@@ -174,22 +235,14 @@ class _Columns(Columns):
 
 
 class _CaughtUp(Shorter):
-    """The tape itself, to which loops and nodes are appended in place of what it has deferred."""
+    """The tape itself, to which loops are appended in place of what it has deferred."""
 
-    def __init__(self, columns: _Columns, wanted: set[int], trace: Any, period: Period) -> None:
+    def __init__(
+        self, columns: _Columns, wanted: set[int], nodes: list[Node], place: list[int], period: Period
+    ) -> None:
         super().__init__(columns, wanted, {}, period.program.notes)
-        self.nodes = trace.nodes
-        self.place = list(range(period.base))
-        run = Run(period.start, period.length, (period.count - period.start) // period.length)
-        if run.size >= rolling.LEAST_NODES:
-            self.roll(run)
-        self.finish()
-
-    def make(self, number: int) -> None:
-        """Append a node that is in a loop, for a view of something that was collected."""
-        if self.place[number] < 0:
-            self._copy_node(self.columns.nodes[number])
-            self.place[number] = len(self.nodes) - 1
+        self.nodes = nodes
+        self.place = place
 
     def _copy_node(self, node: Node) -> None:
         """Append a node, computed anew."""

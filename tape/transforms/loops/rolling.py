@@ -44,7 +44,7 @@ _DEPTH = 4
 def rolled(
     columns: Columns, inputs: Collection[int], roots: Collection[int], notes: list[str]
 ) -> tuple[list[Node], dict[int, int]] | None:
-    """Return a shorter tape, with loops in place of what repeats itself; None for short ones.
+    """Return a shorter tape, with loops in place of what repeats itself; None if there is none.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def rolled(
     """
     if len(columns.nodes) < min(LEAST_NODES, LEAST_OF_PRODUCTS):
         return None
-    tape, place = list(columns.nodes), {id: id for id in (*inputs, *roots)}
+    tape, place, whole = list(columns.nodes), {id: id for id in (*inputs, *roots)}, columns
     if not columns.are_all_read(place):
         tape, place = without_dead(tape, inputs, roots)
         columns = Columns(tape)
@@ -86,7 +86,7 @@ def rolled(
         place = {id: numbers[shorter.place[at]] for id, at in place.items()}
         columns = Columns(tape)
         least = LEAST_NODES // 8  # of which some are loops themselves
-    return tape, place
+    return None if columns is whole else (tape, place)
 
 
 def is_faster_rolled(columns: Columns, run: Run) -> bool:
