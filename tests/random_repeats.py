@@ -128,8 +128,42 @@ OTHERWISE = {
     "a checkpoint": only_at(tape.checkpoint(lambda h: np.cos(np.sin(h)))),
     "a system of equations": lambda k, h: np.linalg.solve(np.eye(3) * 2, h),
     "a picture": only_at(lambda h: h * float(str(h) != "")),
+    "no gradient in a block": only_at(lambda h: _without_gradient(h)),
+    "no gradient in a block of each step": lambda k, h: h + 0.1 * _without_gradient(h),
+    "a batch": only_at(lambda h: tape.vmap(lambda z: np.sin(z) * np.sum(h))(h)),
+    "a rule of one's own": lambda k, h: _clipped(h),
+    "a compiled function": only_at(lambda h: _compiled(h)),
+    "numbers of a mask": only_at(lambda h: h * np.sum(h[h > -5])),
+    "ints that do not fit": lambda k, h: _divided(h, 10 ** (k * 12)),
     "settings": only_at(lambda h: _with_settings(h)),
 }
+
+
+def _without_gradient(h: Any) -> Any:
+    with tape.no_grad():
+        return h * 2.0
+
+
+@tape.custom_vjp
+def _clipped(h: Any) -> Any:
+    return np.minimum(h, 0.9)
+
+
+@_clipped.defvjp
+def _(g: Any, out: Any, h: Any) -> Any:
+    return g * (h < 0.9)
+
+
+@tape.compile
+def _compiled(h: Any) -> Any:
+    return np.sin(h) * 2.0
+
+
+def _divided(h: Any, number: int) -> Any:
+    try:
+        return h / number + h
+    except tape.errors.TapeError:
+        return h * 0.9
 
 
 def _with_settings(h: Any) -> Any:

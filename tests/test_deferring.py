@@ -12,6 +12,7 @@ import pytest
 
 import tape
 from tape import tree
+from tape.core.interpreter import opened
 from tape.core.table import INTERNAL
 from tape.transforms.loops import catching_up, repeats, rolling
 from tape.transforms.loops.deferring import DeferredVar, DeferringTrace
@@ -395,6 +396,52 @@ def test_operations_that_may_raise_are_not_deferred():
         assert any(map(repeats._may_raise, op_of(f, np.eye(3))))
     assert repeats._may_raise(STEPS)
     assert not any(map(repeats._may_raise, op_of(lambda x: np.sum(np.tanh(x @ x) ** 2), X)))
+
+
+def test_an_interrupted_recording_leaves_nothing_open(monkeypatch):
+    """Neither while a loop is recorded, when Vars that are left say so, nor while the tape catches up."""
+
+    def interrupted(k, h):
+        if k == AT:
+            raise KeyboardInterrupt(h)
+        return h
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        tape.compile(tape.grad(loop(interrupted)))(W, X)
+    assert not opened()
+    (h,) = caught.value.args
+    assert type(h) is DeferredVar
+    assert h.shape == (3,)
+    for use in (lambda: h.value, lambda: np.tanh(h), lambda: h * 2.0, lambda: h[0], lambda: W @ h):
+        with pytest.raises(tape.errors.TraceDroppedError):
+            use()
+
+    def catch_up(trace, period):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setitem(INTERNAL, "catch_up", catch_up)
+        with pytest.raises(KeyboardInterrupt):
+            tape.compile(tape.grad(loop()))(W, X)
+    assert not opened()
+    assert_alike(loop(), W, X)
+
+
+def test_most_loops_are_deferred(deferred):
+    """All but those that do in each step what is not deferred."""
+    not_deferred = []
+    for name, otherwise in OTHERWISE.items():
+        deferred.clear()
+        tape.compile(tape.grad(loop(otherwise)))(W, X)
+        if sum(deferred) < 0.4 * 7 * COUNT:
+            not_deferred.append(name)
+    assert len(not_deferred) <= 0.4 * len(OTHERWISE), not_deferred
+    assert all("each step" in name or name in _RARELY for name in not_deferred), not_deferred
+
+
+_RARELY = {
+    "a rule of one's own", "a system of equations", "ints that do not fit", "elements in turn",
+}  # fmt: skip
 
 
 # ---- random loops ----------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ class Interpreter:
         raise NotImplementedError
 
     def catch_up(self) -> None:
-        """Do what has been deferred, before another interpreter is opened inside."""
+        """Record what has been deferred; called before another interpreter is opened inside."""
 
 
 class Nested(Interpreter):
@@ -190,7 +190,7 @@ def next_level() -> int:
 def push(interpreter: Any) -> None:
     """Open an interpreter here."""
     blocks = BLOCKS.get()
-    if blocks and (around := blocks[-1].interpreter) is not None and blocks[-1].thread == get_ident():
+    if (around := innermost_open()) is not None:
         around.catch_up()
     interpreter.block = block = Block(interpreter, blocks[-1] if blocks else None)
     BLOCKS.set((*blocks, block))

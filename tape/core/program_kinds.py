@@ -97,7 +97,7 @@ def on_programs(
         if kind.places is not None:
             operands = [operands[k] for k in kind.places]
         if traces[0].is_deferring:
-            result = traces[0].expected(kind.calls[0], operands)
+            result = traces[0].defer_if_expected(kind.calls[0], operands)
             return function(*args, **kwargs) if result is None else result
         program = traces[-1]
         program.is_computing = True

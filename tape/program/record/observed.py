@@ -62,7 +62,7 @@ class Observed:
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        """Let errors be treated in a block as they were at that time."""
+        """Let NumPy treat errors in a block as it did at that time; where that differs, it does not warn."""
         if self.is_same():
             yield
             return

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _new: Callable[[type], Any] = object.__new__
 
 _FIRST_LOOK = 96
-"""The number of nodes at which it is first looked for repeats."""
+"""Number of nodes at which a recorder first looks for repeats."""
 
 Outcome = bool | int | tuple[str | int, ...]
 """A number that Python has read; or a dtype and a shape."""

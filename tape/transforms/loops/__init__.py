@@ -9,5 +9,6 @@ rolling                        loops of Python, found on a tape: `columns`, `per
                                `sources`, `elements` and `assembly` are its parts
 deferring, catching_up         steps of such loops that are compared with the one before, and recorded
                                later; `repeats` finds out where they begin
+trimming                       loops of which only early steps are read
 =============================  =========================================================================
 """

@@ -18,6 +18,7 @@ from tape.inplace.aliases import note_view
 from tape.transforms.loops import rolling
 from tape.transforms.loops.columns import Columns, numbered
 from tape.transforms.loops.deferring import DeferredVar, Expected, Period
+from tape.transforms.loops.elements import Misfit
 from tape.transforms.loops.periods import Run
 from tape.transforms.loops.rolling import Shorter
 
@@ -32,9 +33,11 @@ def catch_up(trace: Any, period: Period) -> None:
     period : Period
         What it has deferred.
     """
-    held = _held(period)
-    if _are_held(trace.nodes[period.start : period.base], period.length):
-        period.start = period.base - period.length  # those before stay
+    held = _held_vars(period)
+    if _any_node_held(trace.nodes[period.start : period.base], period.length):
+        # They have their nodes: a loop from the first step on would compute these steps twice. Of those
+        # that are recorded it needs one whole, wherever its steps begin, to be compared with.
+        period.start = max(period.start, period.base - 2 * period.length)
     place = list(range(period.base))
     run = Run(period.start, period.length, (period.count - period.start) // period.length)
     if run.size >= rolling.LEAST_NODES:
@@ -65,7 +68,7 @@ def _roll(nodes: list[Node], place: list[int], period: Period, run: Run, held: S
         wanted.update(deferred.parents(number) if number in period.viewed else [number])
     # What a view is of is held, too, and so wants what that is a view of.
     wanted = {number for number in wanted if number >= period.base and number not in period.viewed}
-    _CaughtUp(_Columns(deferred), wanted, nodes, place, period).roll(run)
+    _CaughtUp(_Columns(deferred), wanted, nodes, place).roll(run)
 
 
 class _Record:
@@ -116,7 +119,7 @@ def _computing(step: Expected) -> Callable[[Call, Sequence[Any]], Any]:
     return lambda call, operands: on_program(*operands)
 
 
-def _held(period: Period) -> list[Any]:
+def _held_vars(period: Period) -> list[Any]:
     """Return the handles to deferred nodes that somebody holds, or that those are views of, in order."""
     period.operands = ()
     counts = _references([*period.vars, period.handle(-1)])
@@ -137,7 +140,7 @@ def _held(period: Period) -> list[Any]:
     return sorted(held.values(), key=lambda var: var.number)
 
 
-def _are_held(nodes: Sequence[Node], length: int) -> bool:
+def _any_node_held(nodes: Sequence[Node], length: int) -> bool:
     """Return whether somebody has a Var of any of these nodes, of which the last ones are expected again."""
     tape = [object()]
     unheld = _references(tape[:])[0]  # this list and a copy, as the tape and part of it
@@ -231,16 +234,16 @@ class _Columns(Columns):
     def recorded_steps(self, run: Run) -> tuple[int, ...]:
         """Return the first and the last step of a run whose values are recorded."""
         steps = (self.nodes.period.base - run.start) // run.period  # type: ignore[attr-defined]
-        return tuple(sorted({0, steps - 1})) if steps else ()
+        if steps < 1:
+            raise Misfit("no step of it has been computed yet")
+        return tuple(sorted({0, steps - 1}))
 
 
 class _CaughtUp(Shorter):
     """The tape itself, to which loops are appended in place of what it has deferred."""
 
-    def __init__(
-        self, columns: _Columns, wanted: set[int], nodes: list[Node], place: list[int], period: Period
-    ) -> None:
-        super().__init__(columns, wanted, {}, period.program.notes)
+    def __init__(self, columns: _Columns, wanted: set[int], nodes: list[Node], place: list[int]) -> None:
+        super().__init__(columns, wanted, {}, [])
         self.nodes = nodes
         self.place = place
 

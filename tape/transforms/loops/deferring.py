@@ -1,10 +1,9 @@
-"""Operations that repeat themselves are compared with those a period before, and recorded later.
+"""Deferred recording: of a long loop of Python, operations are compared with those a step before.
 
-A long loop of Python records the same operations step after step. Once a tape has been seen to repeat itself
-(`tape.transforms.loops.repeats`), it becomes a `DeferringTrace`: an operation that is the expected one, on
-the expected operands, is neither computed nor recorded, and its result is a `DeferredVar`, which knows its
-number alone. Whatever else happens to the tape or to such a Var, be it a branch on its value or another
-operation, first lets the tape catch up (`tape.transforms.loops.catching_up`): all the steps become one loop.
+Once a tape repeats itself (`tape.transforms.loops.repeats`), it becomes a `DeferringTrace`: an operation
+that is the expected one, on the expected operands, is neither computed nor recorded, and its result is a
+`DeferredVar`, which knows its number alone. Any other use of the tape or of such a Var makes the tape catch
+up (`tape.transforms.loops.catching_up`): what was deferred becomes a loop, or is recorded one by one.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from tape.core.var import Var
 from tape.transforms.loops.likeness import are_same
 from tape.transforms.loops.repeats import (
     are_calls_alike,
+    has_same_type,
     is_alike,
     is_inside,
-    is_like,
     is_typed_alike,
     repetition,
 )
@@ -68,7 +67,7 @@ class Expected:
         self.call: Call = node.call
         self.distances = distances
         self.active = active
-        self.is_view = node.op.view is not None and node.inputs[0] is not None  # type: ignore[union-attr]
+        self.is_view = node.op is not None and node.op.view is not None and node.inputs[0] is not None
         self.following: Expected = self
         self.key: Any = None
         self.first = self.second = 0
@@ -90,10 +89,16 @@ class Expected:
                     self.key = None
 
 
+_HUGE = 1 << 63
+"""Larger ints may not be converted to the type of the other operand."""
 _NOTHING = object()
 """What no operand is."""
 _UNCHANGING = frozenset({*FAST, Node, Leaf})
 """What is the same whenever it is the same object."""
+
+
+_NO_MORE = Expected(Node(None, Call(None, {}, None), ()), (), ())
+"""What is expected after an error has interrupted a recording: nothing."""
 
 
 class Period:
@@ -121,7 +126,7 @@ class Period:
         The results of the operations that are deferred.
     operands : sequence
         Those of the last one.
-    is_usual : bool
+    is_unchanged : bool
         Whether its call and its constants are those of the node a period before.
     calls : dict
         The calls that differ from those of the node a period before, by number.
@@ -131,8 +136,8 @@ class Period:
         What results that may be views are views of, by number.
     """
 
-    __slots__ = ("base", "calls", "constants", "count", "is_same", "is_usual", "length", "next", "operands",
-                 "program", "start", "steps", "trace", "vars", "viewed")  # fmt: skip
+    __slots__ = ("base", "calls", "constants", "count", "is_same", "is_unchanged", "length", "next",
+                 "operands", "program", "start", "steps", "trace", "vars", "viewed")  # fmt: skip
 
     next: Expected
     steps: list[Expected]
@@ -146,13 +151,13 @@ class Period:
         self.base = self.count = 0
         self.vars: list[Any] = []
         self.operands: Sequence[Any] = ()
-        self.is_usual = True
+        self.is_unchanged = True
         self.calls: dict[int, Call] = {}
         self.constants: dict[tuple[int, int], Any] = {}
         self.viewed: dict[int, Any] = {}
 
-    def begins(self) -> bool:
-        """Return whether the tape has gone on to repeat itself: then the next node may be deferred."""
+    def try_to_begin(self) -> bool:
+        """Expect what the last period is; return whether the tape has gone on to repeat itself."""
         nodes, length = self.trace.recorded, self.length
         count = len(nodes)
         first = count - length
@@ -173,7 +178,7 @@ class Period:
         self.base = self.count = count
         return True
 
-    def expects(self, op: Op, attrs: dict[str, Any]) -> Call | None:
+    def matching_call(self, op: Op, attrs: dict[str, Any]) -> Call | None:
         """Return the call of an operation if it is the expected one, else None."""
         expected = self.next
         call = expected.call
@@ -194,7 +199,7 @@ class Period:
         if constants is None or not self.is_same():
             return None
         number = self.count
-        self.is_usual = call is expected.call and not constants
+        self.is_unchanged = call is expected.call and not constants
         if call is not expected.call:
             self.calls[number] = call
         for k, constant in constants.items():
@@ -234,14 +239,14 @@ class Period:
             elif parent is not None:
                 return None
             elif operand is not constant:
-                if not _is_known(operand):
+                if not _is_known(operand) or (type(operand) is int and not -_HUGE < operand < _HUGE):
                     return None
                 operand = snapshot(operand)
                 if type(operand) is _Array:
                     operand = lift(operand, self.trace.level)
                 if are_same(operand, constant):
                     continue
-                if type(operand) is _Array or not is_like(operand, constant):
+                if type(operand) is _Array or not has_same_type(operand, constant):
                     return None
                 found[k] = operand
         return found
@@ -259,7 +264,7 @@ def _called(key: Any, args: Sequence[Any]) -> Any:
     else:
         out = function(*args)
     is_alone = period.count == count + 1 and before == (len(program.nodes), len(program.guards))
-    if is_alone and type(out) is DeferredVar and period.is_usual:
+    if is_alone and type(out) is DeferredVar and period.is_unchanged:
         expected.learn(key, args, period.operands)
     return out
 
@@ -491,17 +496,17 @@ class DeferringTrace(Trace):
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Defer the node of an operation that is expected; otherwise catch up, and record it."""
         period = self.period
-        if (period.base or period.begins()) and (call := period.expects(op, attrs)) is not None:
+        if (period.base or period.try_to_begin()) and (call := period.matching_call(op, attrs)) is not None:
             found = period.defer(call, operands)
             if found is not None:
                 return found
         self.catch_up()
         return self.process(op, operands, attrs)
 
-    def expected(self, call: Call, operands: Sequence[Any]) -> DeferredVar | None:
+    def defer_if_expected(self, call: Call, operands: Sequence[Any]) -> DeferredVar | None:
         """Return the result of a call if it is expected, else None."""
         period = self.period
-        is_expected = (period.base or period.begins()) and call is period.next.call
+        is_expected = (period.base or period.try_to_begin()) and call is period.next.call
         return period.defer(call, operands) if is_expected else None
 
     def catch_up(self) -> None:
@@ -509,16 +514,24 @@ class DeferringTrace(Trace):
         self.__class__ = Trace  # type: ignore[assignment]
         period, self.period = self.period, None
         period.program.look_at = 2 * len(period.program.nodes)
-        if period.count > period.base:
+        if period.count == period.base:
+            return
+        try:
             with period.program.settings.restored():
                 INTERNAL["catch_up"](self, period)
+        except BaseException:
+            period.next = _NO_MORE
+            raise
 
     def __exit__(self, kind: object = None, error: object = None, *rest: object) -> None:
-        if error is None or isinstance(error, Exception):
-            self.catch_up()
-        else:
+        try:
+            if error is None or isinstance(error, Exception):  # whose handler may look at Vars
+                self.catch_up()
+            else:
+                self.period.next = _NO_MORE
+        finally:
             self.__class__ = Trace  # type: ignore[assignment]
-        self.__exit__(kind, error, *rest)
+            self.__exit__(kind, error, *rest)
 
 
 def look(program: Any) -> None:

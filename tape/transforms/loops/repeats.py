@@ -103,11 +103,11 @@ def is_typed_alike(node: Node, before: Node) -> bool:
     if depends is True or (depends and depends(*node.operands, **node.attrs)):
         return False
     pairs = zip((node.value, *node.operands), (before.value, *before.operands), strict=True)
-    return all(is_like(value, other) for value, other in pairs)
+    return all(has_same_type(value, other) for value, other in pairs)
 
 
 def _may_raise(op: Op) -> bool:
-    """Return whether an operation may raise an error for some numbers, indices aside."""
+    """Return whether an operation may raise for some values of its operands; `is_inside` checks indices."""
     home = getattr(op.forward, "__module__", None) or ""
     return op.is_users or op.lower is None or any(part in home for part in _RAISING)
 
@@ -116,7 +116,7 @@ _RAISING = ("linalg", "_inlined", "loops")
 """Parts of the names of modules: of decompositions, and of operations that run others."""
 
 
-def is_like(value: Any, other: Any) -> bool:
+def has_same_type(value: Any, other: Any) -> bool:
     """Return whether two values have one type, shape and dtype, and belong to one tape if they are Vars.
 
     Not if they are arrays of integers, which may be indices out of bounds.

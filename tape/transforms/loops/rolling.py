@@ -32,9 +32,10 @@ from tape.transforms.loops.elements import (
 from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.sources import Sources
 
-LEAST_NODES, LEAST_OF_PRODUCTS = 4096, 192
-"""Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are. The second number
-is for loops with products or sums of arrays: their steps cannot become one group, and take less as a loop."""
+LEAST_NODES = 4096
+"""Nodes from which on a loop is rolled up: most shorter ones run as fast or faster as they are."""
+LEAST_OF_PRODUCTS = 192
+"""Nodes from which on one with products or sums of arrays is: its steps cannot become one group."""
 _PRODUCTS_AND_SUMS = frozenset({matmul_op, sum_along, mean_along, max_along, min_along})
 _LEAST_STEPS = 8
 _LEAST_GATHERED = 64
@@ -66,33 +67,52 @@ def rolled(
     """
     if len(columns.nodes) < min(LEAST_NODES, LEAST_OF_PRODUCTS):
         return None
-    tape, place, whole = list(columns.nodes), {id: id for id in (*inputs, *roots)}, columns
+    place, whole = {id: id for id in (*inputs, *roots)}, columns
     if not columns.are_all_read(place):
-        tape, place = without_dead(tape, inputs, roots)
-        columns = Columns(tape)
+        nodes, place = without_dead(columns.nodes, inputs, roots)
+        columns = Columns(nodes)
     bodies: dict[Any, Any] = {}
     least = LEAST_NODES
     for _ in range(_DEPTH):
-        shorter = Shorter(columns, set(place.values()), bodies, notes)
-        for run in runs(
-            columns.kinds({place[id] for id in inputs}), _LEAST_STEPS, min(least, LEAST_OF_PRODUCTS)
-        ):
-            if run.size >= least or is_faster_rolled(columns, run):
-                shorter.roll(run, keeps_apart=run.size < least)
-        if not shorter.count:
+        found = _rolled_once(columns, place, inputs, bodies, notes, least)
+        if found is None:
             break
-        shorter.finish()
-        tape, numbers = without_dead(shorter.nodes, [shorter.place[at] for at in place.values()])
-        place = {id: numbers[shorter.place[at]] for id, at in place.items()}
-        columns = Columns(tape)
+        columns, place = found
         least = LEAST_NODES // 8  # of which some are loops themselves
-    return None if columns is whole else (tape, place)
+    found = _rolled_once(columns, place, inputs, bodies, notes, LEAST_OF_PRODUCTS, is_short=True)
+    if found is not None:
+        columns, place = found
+    return None if columns is whole else (list(columns.nodes), place)
+
+
+def _rolled_once(
+    columns: Columns,
+    place: dict[int, int],
+    inputs: Collection[int],
+    bodies: dict[Any, Any],
+    notes: list[str],
+    least: int,
+    *,
+    is_short: bool = False,
+) -> tuple[Columns, dict[int, int]] | None:
+    """Return a tape with loops of so many nodes at least, and where nodes are on it; None without any."""
+    if len(columns.nodes) < least:
+        return None
+    shorter = Shorter(columns, set(place.values()), bodies, notes)
+    for run in runs(columns.kinds({place[id] for id in inputs}), _LEAST_STEPS, least):
+        if not is_short or is_faster_rolled(columns, run):
+            shorter.roll(run, keeps_apart=is_short)
+    if not shorter.count:
+        return None
+    shorter.finish()
+    nodes, numbers = without_dead(shorter.nodes, [shorter.place[at] for at in place.values()])
+    return Columns(nodes), {id: numbers[shorter.place[at]] for id, at in place.items()}
 
 
 def is_faster_rolled(columns: Columns, run: Run) -> bool:
     """Return whether a short run takes less time as a loop: each step has a product or a sum of arrays."""
     nodes = [columns.nodes[at] for at in range(run.start, run.start + run.period)]
-    return run.size >= LEAST_OF_PRODUCTS and any(
+    return any(
         node.op in _PRODUCTS_AND_SUMS and any(np.ndim(plain(operand)) for operand in node.operands)
         for node in nodes
     )
@@ -183,7 +203,7 @@ class Shorter:
             try:
                 loop = Sources(self.columns, attempt)
                 if keeps_apart and loop.is_of_separate_arrays():
-                    return
+                    raise Misfit("separate arrays would have to be joined for it")
                 self._copy(attempt.start)
                 self._append_loop(loop)
             except (Misfit, errors.TapeError) as error:

@@ -1,6 +1,7 @@
-"""Trimming: a loop on a tape of which nothing is read but what early steps have collected ends with these.
+"""Trimming: loops of which only the collected results of early steps are read have no later steps.
 
-Its other steps have no derivative, but zeros that flow through them become NaN where they overflow.
+The adjoints of these would be zero, which overflow would turn into NaN. Loops that were written as such, by
+`tape.scan`, are trimmed, too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tape.ops.structure.indexing import getitem_op
 from tape.transforms.loops.columns import Columns
 from tape.transforms.loops.operation import STEPS
 from tape.transforms.loops.rolling import Shorter, without_dead
+from tape.transforms.loops.steps import Steps
 
 
 def trimmed(
@@ -41,11 +43,7 @@ def trimmed(
     if not any(node.call.op is STEPS for node in columns.nodes):
         return None
     nodes, place = without_dead(columns.nodes, inputs, roots)
-    lengths = {
-        at: length
-        for at, node in enumerate(nodes)
-        if node.call.op is STEPS and (length := _needed(nodes, at, set(place.values()))) is not None
-    }
+    lengths = _needed(nodes, set(place.values()))
     if not lengths:
         return None
     shorter = _Trimmed(Columns(nodes), lengths)
@@ -53,30 +51,50 @@ def trimmed(
     return shorter.nodes, {id: shorter.place[at] for id, at in place.items()}
 
 
-def _needed(nodes: Sequence[Node], at: int, wanted: Collection[int]) -> int | None:
-    """Return how many steps of a loop are needed, if they are fewer than it has."""
-    steps = nodes[at].attrs["steps"]
-    if steps.ends_by != "length" or steps.is_backwards or at in wanted:
+def _needed(nodes: Sequence[Node], wanted: Collection[int]) -> dict[int, int]:
+    """Return how many steps are needed of each loop that has more."""
+    needed: dict[int, int] = {}
+    loop_of: dict[int, int] = {}  # of each node of `part` that takes something collected
+    for number, node in enumerate(nodes):
+        op, attrs = node.call.op, node.call.attrs
+        if op is STEPS and number not in wanted and _may_be_shorter(attrs["steps"]):
+            needed[number] = 0
+        for parent in node.inputs[::2]:
+            if parent in needed:
+                if (
+                    op is part
+                    and number not in wanted
+                    and attrs["index"] >= nodes[parent].attrs["steps"].states
+                ):
+                    loop_of[number] = parent
+                else:
+                    del needed[parent]
+            elif parent in loop_of and (loop := loop_of[parent]) in needed:
+                last = _last_read(node, nodes[loop].attrs["steps"].length)
+                if last is None:
+                    del needed[loop]
+                else:
+                    needed[loop] = max(needed[loop], last + 1)
+    return {at: count for at, count in needed.items() if 0 < count < nodes[at].attrs["steps"].length}
+
+
+def _may_be_shorter(steps: Steps) -> bool:
+    """Return whether nobody notices if a loop has fewer steps: not if it runs any code of Python."""
+    operations = [node.call.op for node in steps.body.nodes if node.call.op is not None]
+    is_counted = steps.ends_by == "length" and not steps.is_backwards
+    return is_counted and not any(op.is_users or op.lower is None for op in operations)
+
+
+def _last_read(node: Node, length: int) -> int | None:
+    """Return the last element that a node reads of an array along its first axis; None if that is unknown."""
+    if node.call.op is not getitem_op or len(node.inputs) != 2 or not node.attrs["index"]:
         return None
-    parts = {}
-    needed = 0
-    for number in range(at + 1, len(nodes)):
-        node = nodes[number]
-        if at in node.parents:
-            if node.call.op is not part or node.attrs["index"] < steps.states or number in wanted:
-                return None
-            parts[number] = node
-        elif any(parent in parts for parent in node.parents):
-            if node.call.op is not getitem_op or len(node.inputs) != 2 or not node.attrs["index"]:
-                return None
-            first = node.attrs["index"][0]
-            if type(first) is int and first >= 0:
-                needed = max(needed, first + 1)
-            elif type(first) is slice and min(first.start or 0, first.stop or -1, (first.step or 1) - 1) >= 0:
-                needed = max(needed, *[k + 1 for k in range(*first.indices(steps.length))])
-            else:
-                return None
-    return needed if 0 < needed < steps.length else None
+    first = node.attrs["index"][0]
+    if type(first) is int:
+        return first if first >= 0 else None
+    if type(first) is not slice or min(x or 0 for x in (first.start, first.stop, first.step)) < 0:
+        return None  # it counts from the end
+    return max(range(*first.indices(length)), default=-1)
 
 
 class _Trimmed(Shorter):
