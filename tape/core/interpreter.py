@@ -137,7 +137,11 @@ class Nested(Interpreter):
         return self
 
     def __exit__(self, kind: object = None, error: object = None, *_: object) -> None:
-        pop(self)
+        try:
+            if error is None or isinstance(error, Exception):  # whose handler may look at Vars
+                self.catch_up()
+        finally:
+            pop(self)
         errors.raise_hidden(error)
 
     def nest_in(self, outer: Any) -> None:

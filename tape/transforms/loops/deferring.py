@@ -398,9 +398,7 @@ class DeferredVar(Var):
     def like(self) -> Node:
         """The node that is like its own, some periods before."""
         period = self.period
-        return period.trace.recorded[
-            period.base - period.length + (self.number - period.base) % period.length
-        ]
+        return period.steps[(self.number - period.base) % period.length].node
 
     def again(self) -> Any:
         """Another handle to the same node, which will stay there when this one is written to and moves on."""
@@ -522,16 +520,6 @@ class DeferringTrace(Trace):
         except BaseException:
             period.next = _NO_MORE
             raise
-
-    def __exit__(self, kind: object = None, error: object = None, *rest: object) -> None:
-        try:
-            if error is None or isinstance(error, Exception):  # whose handler may look at Vars
-                self.catch_up()
-            else:
-                self.period.next = _NO_MORE
-        finally:
-            self.__class__ = Trace  # type: ignore[assignment]
-            self.__exit__(kind, error, *rest)
 
 
 def look(program: Any) -> None:
