@@ -12,6 +12,7 @@ operations, traces or arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from itertools import count
 from threading import get_ident
@@ -138,8 +139,11 @@ class Nested(Interpreter):
 
     def __exit__(self, kind: object = None, error: object = None, *_: object) -> None:
         try:
-            if error is None or isinstance(error, Exception):  # whose handler may look at Vars
+            if error is None:
                 self.catch_up()
+            elif isinstance(error, Exception):  # whose handler may look at Vars
+                with suppress(Exception):
+                    self.catch_up()
         finally:
             pop(self)
         errors.raise_hidden(error)

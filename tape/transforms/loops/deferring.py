@@ -49,6 +49,10 @@ class Expected:
         That of the node.
     distances : tuple of int
         For each operand, how many nodes before it is; 0 if it is the same in every period.
+    active : tuple of bool
+        For each operand, whether it is a param or depends on one.
+    is_view : bool
+        Whether the result may be a view of the first operand.
     following : Expected
         The operation after it.
     key : object
@@ -124,8 +128,10 @@ class Period:
         The one that is expected next.
     vars : list of DeferredVar
         The results of the operations that are deferred.
+    is_same : callable
+        Whether floating-point errors are treated as when the recording began.
     operands : sequence
-        Those of the last one.
+        Those of the last operation that was deferred.
     is_unchanged : bool
         Whether its call and its constants are those of the node a period before.
     calls : dict
