@@ -8,7 +8,7 @@ steps, operation               a loop as an operation, `reversal` and `forward` 
 rolling                        loops of Python, found on a tape: `columns`, `periods`, `likeness`,
                                `sources`, `elements` and `assembly` are its parts
 deferring, catching_up         steps of such loops that are compared with the one before, and recorded
-                               later; `repeats` finds out where they begin
+                               later; `repeats` finds where they begin, `expectation` compares
 trimming                       loops of which only early steps are read
 =============================  =========================================================================
 """

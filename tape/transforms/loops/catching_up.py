@@ -17,8 +17,9 @@ from tape.core.var import Var
 from tape.inplace.aliases import note_view
 from tape.transforms.loops import rolling
 from tape.transforms.loops.columns import Columns, numbered
-from tape.transforms.loops.deferring import DeferredVar, Expected, Period
+from tape.transforms.loops.deferring import DeferredVar, handle
 from tape.transforms.loops.elements import Misfit
+from tape.transforms.loops.expectation import Expected, Period
 from tape.transforms.loops.periods import Run
 from tape.transforms.loops.rolling import Shorter
 
@@ -122,7 +123,7 @@ def _computing(step: Expected) -> Callable[[Call, Sequence[Any]], Any]:
 def _held_vars(period: Period) -> list[Any]:
     """Return the handles to deferred nodes that somebody holds, or that those are views of, in order."""
     period.operands = ()
-    counts = _references([*period.vars, period.handle(-1)])
+    counts = _references([*period.vars, handle(period, -1)])
     period.vars.pop()
     counts, unheld = counts[:-1], counts[-1]
     viewed = Counter(map(id, period.viewed.values()))
