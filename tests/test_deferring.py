@@ -14,7 +14,7 @@ import tape
 from tape import tree
 from tape.core.interpreter import opened
 from tape.core.table import INTERNAL
-from tape.transforms.loops import catching_up, repeats, rolling
+from tape.transforms.loops import catching_up, repeats
 from tape.transforms.loops.deferring import DeferredVar, DeferringTrace
 from tape.transforms.loops.operation import STEPS
 from tests.random_repeats import AT, NEVER, OTHERWISE, W, X, assert_alike, differs, early
@@ -39,9 +39,10 @@ def deferred(monkeypatch):
 
 
 @pytest.fixture(params=[64, NEVER], ids=["as a loop", "one by one"])
-def ways(request, monkeypatch):
+def ways(request):
     """Catch up in either way."""
-    monkeypatch.setattr(rolling, "LEAST_NODES", request.param)
+    with early(request.param):
+        yield
 
 
 COUNT = 40
