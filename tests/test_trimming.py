@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.core.op import Op
 from tape.transforms import _record
 from tape.transforms._shorten import shortened
 
@@ -90,6 +91,22 @@ def test_reversed_loops_stay(lengths):
 
     np.testing.assert_allclose(tape.compile(tape.grad(f))(X), tape.grad(f)(X), rtol=1e-12)
     assert 20 in lengths
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_loops_that_run_python_stay(lengths, is_nested):
+    """An operation without instructions may do something in each step that somebody notices."""
+    noted = Op(np.sin, vjp=[lambda g, out, x: g * np.cos(x)], name="noted", data_dependent=False)
+
+    def step(h, row):
+        h = tape.fori_loop(0, 2, lambda i, z: noted(z) * 0.5, h) if is_nested else noted(h)
+        return h + row, h * row
+
+    def f(x):
+        return np.sum(tape.scan(step, x, ROWS)[1][3])
+
+    np.testing.assert_allclose(tape.compile(tape.grad(f))(X), tape.grad(f)(X), rtol=1e-12)
+    assert 4 not in lengths
 
 
 def test_loops_that_draw_random_numbers_draw_as_many():

@@ -83,9 +83,9 @@ def on_programs(
             return function(*args, **kwargs)
         found = tuple(key)
         kind = known.get(found)
-        if kind is None and traces[0].is_deferring:
-            return function(*args, **kwargs)
         if kind is None:
+            if traces[0].is_deferring:
+                return function(*args, **kwargs)
             before = _state(traces)
             result = function(*args, **kwargs)
             kind = _learned(result, traces, operands, before, bound)

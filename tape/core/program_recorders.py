@@ -110,11 +110,12 @@ def _appends(trace: Any) -> bool:
 
     Not if there may be an interceptor, which `bind` looks for. From time to time look for repeats above it.
     """
-    if trace.is_program and len(trace.nodes) >= trace.look_at:
+    if not trace.is_program:
+        return False
+    if len(trace.nodes) >= trace.look_at:
         INTERNAL["look_for_repeats"](trace)
     return (
-        trace.is_program
-        and not trace.is_computing
+        not trace.is_computing
         and trace.watching is None
         and trace.settings.is_same()
         and (not (blocks := BLOCKS.get()) or blocks[-1].intercepted <= trace.level)

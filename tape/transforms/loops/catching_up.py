@@ -250,9 +250,7 @@ class _CaughtUp(Shorter):
 
     def _copy_node(self, node: Node) -> None:
         """Append a node, computed anew."""
-        pairs = zip(node.parents, node.operands, strict=True)
-        operands = [(None, x) if p is None else self.given(p) for p, x in pairs]
-        self.append(node.call.op, operands, node.call.attrs)  # type: ignore[arg-type]
+        self.append(node.call.op, self.operands_of(node), node.call.attrs)  # type: ignore[arg-type]
 
 
 INTERNAL["catch_up"] = catch_up

@@ -301,6 +301,11 @@ class Shorter:
         self.nodes.append(Node(value, op.call(attrs, active), tuple(inputs)))
         return len(self.nodes) - 1
 
+    def operands_of(self, node: Node) -> list[tuple[int | None, Any]]:
+        """Return the operands of a node of the old tape, where they are now."""
+        pairs = zip(node.parents, node.operands, strict=True)
+        return [(None, x) if p is None else self.given(p) for p, x in pairs]
+
     def given(self, node: int) -> tuple[int, Any]:
         """Return a node of the old tape as an operand."""
         at = self.place[node]

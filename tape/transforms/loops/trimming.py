@@ -80,9 +80,17 @@ def _needed(nodes: Sequence[Node], wanted: Collection[int]) -> dict[int, int]:
 
 def _may_be_shorter(steps: Steps) -> bool:
     """Return whether nobody notices if a loop has fewer steps: not if it runs any code of Python."""
-    operations = [node.call.op for node in steps.body.nodes if node.call.op is not None]
-    is_counted = steps.ends_by == "length" and not steps.is_backwards
-    return is_counted and not any(op.is_users or op.lower is None for op in operations)
+    return steps.ends_by == "length" and not steps.is_backwards and not _runs_python(steps)
+
+
+def _runs_python(steps: Steps) -> bool:
+    """Return whether the body of a loop, or that of one in it, has operations without instructions."""
+    return any(
+        op is not None
+        and (op.is_users or op.lower is None or (op is STEPS and _runs_python(node.attrs["steps"])))
+        for node in steps.body.nodes
+        for op in [node.call.op]
+    )
 
 
 def _last_read(node: Node, length: int) -> int | None:
@@ -110,10 +118,7 @@ class _Trimmed(Shorter):
             super()._copy_node(node)
             return
         steps = node.attrs["steps"]
-        operands: list[Any] = [
-            (None, x) if p is None else self.given(p)
-            for p, x in zip(node.parents, node.operands, strict=True)
-        ]
+        operands = self.operands_of(node)
         first = steps.constants + steps.states
         index = (slice(0, length, 1),)
         for k in range(first, len(operands)):
