@@ -277,7 +277,7 @@ def test_large(steps):
 def groups_above(size):
     """Elementwise results of more than so many bytes (eight at least) are computed in groups, by blocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "_GROUPED_BYTES", size)
+        patch.setattr(planner, "GROUPED_BYTES", size)
         yield
 
 

@@ -61,7 +61,7 @@ def reverified(made):
 def test_programs_of_the_op_table(monkeypatch):
     """Gradients, where there are any; in blocks, and not."""
     for k, case in enumerate(a_third(one_of_each(TWO_OF_EACH), 2)):
-        monkeypatch.setattr(planning, "_GROUPED_BYTES", 8 if k % 2 else 16384)
+        monkeypatch.setattr(planning, "GROUPED_BYTES", 8 if k % 2 else 16384)
         f, args = case.on(tape.ops), case.args()
         if case.has_derivative:
             f = gradient_of_sines(f, args)
@@ -310,7 +310,7 @@ def fuzz(seed, count):
     """Run every mutant that is accepted; prints how many there were."""
     rng = np.random.default_rng(seed)
     benches = []
-    for planning._GROUPED_BYTES, pauses.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
+    for planning.GROUPED_BYTES, pauses.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
         benches += [Bench(program(f, *args), args) for f, args in subjects()]
     for bench in benches:
         bench.run()

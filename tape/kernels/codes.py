@@ -70,6 +70,19 @@ BY_ROWS = {key: code for code, key in enumerate(_ARITHMETIC)}
 BY_ROWS.update({("add", 0): BY_ROWS["add", 1], ("multiply", 0): BY_ROWS["multiply", 1]})
 """Operations on an array and a number for each of its rows, by name and the position of the numbers: the
 first argument of `tape.kernels.compiled.by_rows.by_rows`."""
+_PAIR_FORMS = {"add": "aaa ana aan ann", "multiply": "aaa ana aan ann", "subtract": "aaa ana aan ann naa nan"}
+PAIRS = {
+    key: code
+    for code, key in enumerate(
+        (first, second, form)
+        for first, forms in _PAIR_FORMS.items()
+        for second in ("add", "subtract", "subtract_from", "multiply")
+        for form in forms.split()
+    )
+}
+"""Two operations at once, the second on what the first gives and a third operand, which comes first in
+"subtract_from", and which operands are arrays (a) or single numbers (n): the first argument of
+`tape.kernels.compiled.pairs.pair`."""
 LETTERS = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 """Dtypes of the single numbers that there is code for, as signatures write them."""
 _COMPARISONS = "less less_equal greater greater_equal equal not_equal"

@@ -117,7 +117,7 @@ def _block_of(instruction: Instruction, ir: IR) -> list[Part] | None:
 def _check_type(instruction: Instruction, operands: list[Instruction]) -> None:
     """Check that an instruction takes these operands, and that its result is what it declares."""
     definition = INSTRUCTIONS.get(instruction.op)
-    if definition is None or definition.role == "copy":
+    if definition is None or definition.role == "planned":
         refuse("no such instruction")
     if not definition.takes(len(operands)):
         refuse(

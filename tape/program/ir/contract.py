@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.program.ir.costs import GROUPED_BYTES
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.promotion import aligned
 from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
@@ -18,7 +19,6 @@ from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
 MOST_SCALE = 1e6
 """Largest scale that moves from the factors to the product: sums that are scaled later overflow earlier."""
 _FEWEST_COLUMNS, _WORTH_A_KERNEL = 8, 1 << 10  # of weighted sums
-_SMALL_BYTES = 16384  # products up to this size are computed at once, not in blocks
 
 
 def contract(ir: IR) -> int:
@@ -82,7 +82,7 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
         return fold
     if any(factor.shape != product.shape for factor in factors):
         return _weighted(instructions, fold, product, uses)
-    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it only if the factors are in memory
+    if product.size * product.dtype.itemsize > GROUPED_BYTES:  # worth it only if the factors are in memory
         mine = product.operands.count
         for x, factor in zip(product.operands, factors, strict=True):
             if factor.op in ELEMENTWISE and uses[x] == mine(x):

@@ -24,6 +24,8 @@ Estimate = Callable[["Instruction", Sequence["Instruction"]], float]
 
 _FAST_ELEMENT, _SLOW_ELEMENT, _SPECIAL_ELEMENT = 2.0, 20.0, 100.0  # nanoseconds, out of every cache
 _CACHED_ELEMENT, _CACHED_SPECIAL = 0.3, 50.0  # nanoseconds, in cache; most special functions take 10 to 100
+GROUPED_BYTES = 16384
+"""Elementwise results above this size are computed in groups, block by block."""
 _PRODUCT = 0.2  # nanoseconds a multiplication in a product of matrices takes at most
 
 
@@ -125,6 +127,8 @@ FREE = _per_element(_FAST_ELEMENT, _none)
 """Copies, views and values that are given: no arithmetic."""
 QUICK = _per_element(_FAST_ELEMENT)
 """Elementwise arithmetic that vector registers do."""
+PAIR = _per_element(_FAST_ELEMENT, lambda out, values: 2 * out.size)
+"""Two operations of arithmetic at once."""
 SLOW = _per_element(_SLOW_ELEMENT)
 SPECIAL = _per_element(_SPECIAL_ELEMENT, typical=_CACHED_SPECIAL)
 """SciPy's special functions."""

@@ -171,31 +171,69 @@ def skip_overwritten(ir: IR) -> None:
         later.operands = (total, values)
 
 
-def join_parts(ir: IR) -> None:
+def join_parts(ir: IR) -> int:
     """Replace additions that fill zeros part by part along an axis by a `concatenate`.
+
+    Zeros may be left before and behind the parts: a slice has such a derivative.
 
     Parameters
     ----------
     ir : IR
         Dead instructions stay in it; see `IR.drop_dead`.
+
+    Returns
+    -------
+    int
+        Number of instructions added, zeros.
     """
     instructions = ir.instructions
     if not any(instruction.op == "add_at" for instruction in instructions):
-        return
+        return 0
     readers = ir.uses()
     taken: set[int] = set()
+    zeros: dict[int, list[Instruction]] = {}
     for id in range(len(instructions) - 1, -1, -1):
         chain = [] if id in taken else _filling(instructions, readers, id)
         if not chain:
             continue
         taken.update(chain)
         parts = [_written(instructions[k], instructions[instructions[k].operands[1]].shape) for k in chain]
-        axis = _axis_of(parts, instructions[id].shape)
-        if axis is not None:
-            order = sorted(range(len(chain)), key=lambda k: parts[k][axis][0])
-            values = tuple([instructions[chain[k]].operands[1] for k in order])
-            of = instructions[id]
-            instructions[id] = Instruction("concatenate", values, (axis,), of.shape, of.dtype)
+        found = _along_an_axis(parts, instructions[id].shape)
+        if found is None:
+            continue
+        axis, gaps = found
+        order = sorted(range(len(chain)), key=lambda k: parts[k][axis][0])
+        values = [instructions[chain[k]].operands[1] for k in order]
+        of = instructions[id]
+        if any(gaps):
+            zero = instructions[instructions[chain[-1]].operands[0]].operands
+            shapes = [(*of.shape[:axis], gap, *of.shape[axis + 1 :]) for gap in gaps]
+            zeros[id] = [Instruction("broadcast", zero, (), shape, of.dtype) for shape in shapes]
+        instructions[id] = Instruction("concatenate", tuple(values), (axis,), of.shape, of.dtype)
+    return _between_zeros(ir, zeros)
+
+
+def _between_zeros(ir: IR, zeros: dict[int, list[Instruction]]) -> int:
+    """Join zeros before and behind what instructions join, unless these are empty; return how many."""
+    if not zeros:
+        return 0
+    new: list[Instruction] = []
+    place: list[int] = []
+    for id, of in enumerate(ir.instructions):
+        operands = [place[x] for x in of.operands]
+        for k, zero in enumerate(zeros.get(id, ())):
+            if zero.size:
+                operands.insert(len(operands) if k else 0, len(new))
+                zero.operands = tuple([place[x] for x in zero.operands])
+                new.append(zero)
+        of.operands = tuple(operands)
+        place.append(len(new))
+        new.append(of)
+    added = len(new) - len(ir.instructions)
+    ir.instructions = new
+    ir.inputs = [None if id is None else place[id] for id in ir.inputs]
+    ir.outputs = [place[id] for id in ir.outputs]
+    return added
 
 
 def join_nested(ir: IR) -> None:
@@ -243,10 +281,13 @@ def _filling(instructions: list[Instruction], readers: list[int], id: int) -> li
     return chain if is_zero else []
 
 
-def _axis_of(parts: list[Part], shape: Shape) -> int | None:
-    """Return the axis along which parts follow each other and cover an array, else None."""
+def _along_an_axis(parts: list[Part], shape: Shape) -> tuple[int, tuple[int, int]] | None:
+    """Return the axis along which parts follow each other, and how much there is before and behind them.
+
+    Returns None if they do not, or not along the whole of all other axes.
+    """
     for axis, length in enumerate(shape):
-        at = 0
+        before = at = min([part[axis][0] for part in parts])
         for part in sorted(parts, key=lambda part: part[axis][0]):
             wanted = [(0, 1, n) for n in shape]
             wanted[axis] = (at, 1, part[axis][2])
@@ -254,8 +295,7 @@ def _axis_of(parts: list[Part], shape: Shape) -> int | None:
                 break
             at += part[axis][2]
         else:
-            if at == length:
-                return axis
+            return axis, (before, length - at)
     return None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.loops import Loop
+from tape.program.ir.sinking import sink_slices
 
 
 def prune(ir: IR) -> None:
@@ -99,6 +100,8 @@ def _without(loop: Loop, kept: list[int], needed: list[int]) -> Loop:
     )
     body.drop_dead()
     prune(body)
+    body.drop_dead()
+    sink_slices(body)  # of what nothing else reads any more
     body.drop_dead()
     first, last = loop.constants, loop.constants + loop.states
     constants = sum(k < first for k in needed)

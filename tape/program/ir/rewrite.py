@@ -28,7 +28,7 @@ from tape.program.ir.packing import pack
 from tape.program.ir.parts import join_nested, join_parts, skip_overwritten
 from tape.program.ir.prune import prune
 from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
-from tape.program.ir.sinking import sink_takes
+from tape.program.ir.sinking import sink_slices, sink_takes
 from tape.program.ir.tiling import tile
 from tape.program.ir.vectorise import vectorise
 from tape.system.collector import collector_paused
@@ -104,11 +104,13 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     made = len(ir.instructions)
     skip_overwritten(ir)
     if not as_numpy:  # zeros that values are added to are no zeros of the other sign
-        join_parts(ir)
+        made += join_parts(ir)
     join_nested(ir)
     ir.drop_dead()
     if not as_numpy:
         made += sink_takes(ir)
+        ir.drop_dead()
+        made += sink_slices(ir)
         ir.drop_dead()
     if builder.blocks:
         prune(ir)

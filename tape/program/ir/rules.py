@@ -63,6 +63,11 @@ def same(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     return operands[0].shape, operands[0].dtype
 
 
+def pair(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type two operations at once: numbers and arrays of one shape."""
+    return _broadcast(*[x.shape for x in operands]), operands[0].dtype
+
+
 def literal(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a number, whose attributes are the character of a dtype, and bytes."""
     if len(attrs) != 2 or type(attrs[0]) is not str or type(attrs[1]) is not bytes:

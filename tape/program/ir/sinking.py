@@ -3,18 +3,20 @@
 Each element of an elementwise instruction, of a product or of a reduction over other axes depends on the same
 place along an axis: what is not read of a result need not be computed. Where nothing but `take` reads a
 value, by indices that are shorter together than the axis, they move towards the operands, as far as nothing
-else reads what is in between.
+else reads what is in between. A slice moves through elementwise instructions in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
+from tape.program.ir.costs import GROUPED_BYTES
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import ELEMENTWISE, VIEWS
 
-__all__ = ["sink_takes"]
+__all__ = ["sink_slices", "sink_takes"]
 
 _DEPTH = 100  # instructions that one moves through
 _WORTH_IT = 1024
@@ -38,32 +40,124 @@ def sink_takes(ir: IR) -> int:
     """
     if all(of.op != "take" for of in ir.instructions):
         return 0
-    sinking = _Sinking(ir)
-    sinking.run()
-    added = len(sinking.new) - len(ir.instructions)
-    ir.instructions = sinking.new
-    ir.inputs = [None if id is None else sinking.place[id] for id in ir.inputs]
-    ir.outputs = [sinking.place[id] for id in ir.outputs]
-    return added
+    return _Takes(ir).sink()
+
+
+def sink_slices(ir: IR) -> int:
+    """Move slices towards the operands of what they are of, as long as that is a few neighbouring elements.
+
+    Large elementwise instructions are left as they are: those of one shape are computed together.
+
+    Parameters
+    ----------
+    ir : IR
+        Changed in place; dead instructions stay in it.
+
+    Returns
+    -------
+    int
+        Number of instructions added.
+    """
+    if all(of.op != "slice" for of in ir.instructions):
+        return 0
+    return _Slices(ir).sink()
 
 
 class _Sinking:
+    """Appends instructions anew, those that sink in another place.
+
+    Attributes
+    ----------
+    old, new : list of Instruction
+    uses : list of int
+        How often each old one is read.
+    place : list of int
+        Where the result of each old one is among the new ones.
+    """
+
     def __init__(self, ir: IR) -> None:
+        self.ir = ir
         self.old, self.uses = ir.instructions, ir.uses()
         self.new: list[Instruction] = []
         self.place: list[int] = []
+
+    def sink(self) -> int:
+        """Do so for all that can sink, and return how many instructions that adds."""
+        for of in self.old:
+            if not self.is_sunk(of):
+                self.place.append(len(self.new))
+                self.push(of, tuple([self.place[x] for x in of.operands]), of.shape)
+        ir = self.ir
+        ir.instructions = self.new
+        ir.inputs = [None if id is None else self.place[id] for id in ir.inputs]
+        ir.outputs = [self.place[id] for id in ir.outputs]
+        return len(self.new) - len(self.old)
+
+    def is_sunk(self, of: Instruction) -> bool:
+        """Move an instruction, and note its place, if it can sink; return whether."""
+        raise NotImplementedError
+
+    def push(self, of: Instruction, operands: tuple[int, ...], shape: Shape) -> int:
+        """Append an instruction with other operands; return where it is."""
+        self.new.append(Instruction(of.op, operands, of.attrs, shape, of.dtype))
+        return len(self.new) - 1
+
+
+class _Slices(_Sinking):
+    def is_sunk(self, of: Instruction) -> bool:
+        if of.op != "slice" or not self._may_sink(of.operands[0], of):
+            return False
+        self.sliced: dict[Any, int] = {}
+        self.place.append(self._slice(of.operands[0], of.attrs[0], of.shape, _DEPTH))
+        return True
+
+    def _may_sink(self, x: int, slice: Instruction) -> bool:
+        of, shape = self.old[x], slice.shape
+        if self.uses[x] != 1 or of.op not in ELEMENTWISE or of.size * of.dtype.itemsize > GROUPED_BYTES:
+            return False
+        cut = next((axis for axis, n in enumerate(shape) if n != of.shape[axis]), 0)
+        is_run = prod(shape[:cut]) == 1 and shape[cut + 1 :] == of.shape[cut + 1 :]
+        return is_run and slice.size > 0 and all(step == 1 for step in slice.attrs[1])
+
+    def _slice(self, x: int, starts: Shape, shape: Shape, depth: int) -> int:
+        """Append a slice of a value, through elementwise instructions if it is all that reads them."""
+        of = self.old[x]
+        if shape == of.shape:
+            return self.place[x]
+        if (x, starts, shape) in self.sliced:
+            return self.sliced[x, starts, shape]
+        if depth and self.uses[x] == 1 and of.op in ELEMENTWISE:
+            operands = []
+            for operand in of.operands:
+                lengths = self.old[operand].shape
+                behind = len(shape) - len(lengths)  # axes that it has not
+                own = [
+                    (starts[behind + k], shape[behind + k]) if n == of.shape[behind + k] else (0, 1)
+                    for k, n in enumerate(lengths)
+                ]
+                operands.append(
+                    self._slice(operand, tuple([a for a, _ in own]), tuple([n for _, n in own]), depth - 1)
+                )
+            at = self.push(of, tuple(operands), shape)
+        else:
+            slice = Instruction("slice", (), (starts, (1,) * len(shape)), shape, of.dtype)
+            at = self.push(slice, (self.place[x],), shape)
+        self.sliced[x, starts, shape] = at
+        return at
+
+
+class _Takes(_Sinking):
+    def __init__(self, ir: IR) -> None:
+        super().__init__(ir)
         self.takes: dict[tuple[int, int], list[Instruction]] = {}  # by what they read, and the axis
         for of in self.old:
             if of.op == "take":
                 self.takes.setdefault((of.operands[0], of.attrs[0]), []).append(of)
 
-    def run(self) -> None:
-        for of in self.old:
-            if of.op != "take" or not self._is_sunk(of):
-                self.place.append(len(self.new))
-                self._push(of, tuple([self.place[x] for x in of.operands]), of.shape)
+    def is_sunk(self, of: Instruction) -> bool:
+        return of.op == "take" and self._is_worth_it(of)
 
-    def _is_sunk(self, take: Instruction) -> bool:
+    def _is_worth_it(self, take: Instruction) -> bool:
         """Move a `take` if that is worth it, as it is then for others of the same value; return whether."""
         (x, index), (axis,) = take.operands, take.attrs
         others = self.takes[x, axis]
@@ -80,10 +174,6 @@ class _Sinking:
             return True
         del self.new[start:]
         return False
-
-    def _push(self, of: Instruction, operands: tuple[int, ...], shape: Shape) -> int:
-        self.new.append(Instruction(of.op, operands, of.attrs, shape, of.dtype))
-        return len(self.new) - 1
 
     def _taken(self, x: int, axis: int, depth: int, uses: int = 1) -> int:
         """Append the elements of a value that are read along an axis; return where they are."""
@@ -102,7 +192,7 @@ class _Sinking:
             self.place[operand] if along is None else self._taken(operand, along, depth - 1)
             for operand, along in zip(of.operands, axes, strict=True)
         ]
-        return self._push(of, tuple(operands), shape)
+        return self.push(of, tuple(operands), shape)
 
 
 def _axes_of(instructions: list[Instruction], of: Instruction, axis: int) -> list[int | None] | None:

@@ -63,7 +63,7 @@ class Definition:
     role : str
         ``"source"``: a value that is given. ``"view"``: the memory of its operand with other strides.
         ``"elementwise"``: each element depends on one element of each operand. ``"array"``: everything else
-        that computes. ``"copy"``: inserted by the planner, and in no file. ``"loop"``, ``"guard"`` and
+        that computes. ``"planned"``: made by the planner, and in no file. ``"loop"``, ``"guard"`` and
         ``"callback"``.
     cost : Cost
         Arithmetic and time.
@@ -81,7 +81,7 @@ class Definition:
     rule: Rule
     operands: tuple[str, ...]
     attributes: tuple[str, ...] = ()
-    role: Literal["source", "view", "elementwise", "array", "copy", "loop", "guard", "callback"] = "array"
+    role: Literal["source", "view", "elementwise", "array", "planned", "loop", "guard", "callback"] = "array"
     cost: Cost
     reads: Literal["contiguous", "matrix"] | None = None
     overwrites: int | None = None
@@ -199,7 +199,9 @@ INSTRUCTIONS: dict[str, Definition] = {
     "concatenate": _define(
         rules.concatenate, "*arrays; axis", costs.FREE, reads="contiguous", writes_any_order=True
     ),
-    "copy": _define(rules.same, "x", costs.FREE, role="copy"),
+    # ---- made by the planner -------------------------------------------------------------------------
+    "copy": _define(rules.same, "x", costs.FREE, role="planned"),
+    "pair": _define(rules.pair, "x, y, z; first, second", costs.PAIR, role="planned"),
     # ---- loops, kernels, branches and calls ----------------------------------------------------------
     "loop": _define(rules.loop, "*operands?; steps", _LOOP, role="loop", reads="contiguous"),
     "kernel": _define(
@@ -256,7 +258,7 @@ def _names(*roles: str) -> frozenset[str]:
 SOURCES = _names("source")
 VIEWS = _names("view")
 ELEMENTWISE = _names("elementwise")
-BLOCKWISE = _names("elementwise", "copy")
+BLOCKWISE = _names("elementwise", "planned")
 """Instructions that can be computed block by block."""
 
 

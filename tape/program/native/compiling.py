@@ -37,6 +37,7 @@ from tape.kernels.compiled import (
     matrices,
     normal,
     numpy_loops,
+    pairs,
     products,
     scans,
     searching,
@@ -63,8 +64,8 @@ from tape.program.native import machine, parts, workers
 from tape.system import cache
 
 _SILENT = (
-    copies.load, copies.store, writes.add_store, convert.cast, convert.select, by_rows.by_rows, folds.fold,
-    machine.scalars, machine.shorts, products.sum_product, numpy_loops.numpy_fold, scans.scan,
+    copies.load, copies.store, writes.add_store, convert.cast, convert.select, by_rows.by_rows, pairs.pair,
+    folds.fold, machine.scalars, machine.shorts, products.sum_product, numpy_loops.numpy_fold, scans.scan,
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,

@@ -68,10 +68,10 @@ NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 HEADER, LEAF, RESULT = 6, 7, 4
 
 KERNELS = (
-    "load", "store", "add_store", "cast", "select", "by_rows", "fold", "take", "scatter_add", "ravel_index",
-    "read_integer", "memmove", "run", "work", "serve", "seats", "pthread_create", "pthread_join",
-    "pthread_self", "sched_getcpu", "sched_setaffinity", "sched_yield", "fegetenv", "fesetenv",
-    "feraiseexcept",
+    "load", "store", "add_store", "cast", "select", "by_rows", "pair", "fold", "take", "scatter_add",
+    "ravel_index", "read_integer", "memmove", "run", "work", "serve", "seats", "pthread_create",
+    "pthread_join", "pthread_self", "sched_getcpu", "sched_setaffinity", "sched_yield", "fegetenv",
+    "fesetenv", "feraiseexcept",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept", "scalars",
     "shorts", "sum_product", "numpy_fold", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
@@ -86,6 +86,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "select": ("itemsize", "count", "stride_x", "stride_y", "condition", "x", "y", "out"),
     # operands x with a number y for each row of so many columns, y being read in place
     "by_rows": ("kind", "count", "columns", "itemsize", "stride", "x", "y", "out"),
+    # the strides of operands are those that the kind implies, 0 for a number
+    "pair": ("kind", "count", "itemsize", "stride_x", "stride_y", "stride_z", "x", "y", "z", "out"),
     "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
     # the first rows of blocks may be such whose results all blocks share: they run for the first one only
     "blocks": ("rows", "count", "block", "portion", "once"),

@@ -42,12 +42,12 @@ from tape.program.native.opcodes import (
 from tape.program.native.workers import begin, finish, next_part, share
 
 _UNARY, _BINARY, _SELECT, _LOAD = map(opcode, ("unary", "binary", "select", "load"))
-_BY_ROWS = opcode("by_rows")
+_BY_ROWS, _PAIR = map(opcode, ("by_rows", "pair"))
 _BLOCKS, _KERNEL, _GUFUNC = map(opcode, ("blocks", "kernel", "gufunc"))
 _GESV, _POTRF = map(opcode, ("gesv", "potrf"))
 
 _DO_LOAD, _DO_SELECT, _DO_CAST = OFFSETS["load"], OFFSETS["select"], OFFSETS["cast"]
-_DO_BY_ROWS = OFFSETS["by_rows"]
+_DO_BY_ROWS, _DO_PAIR = OFFSETS["by_rows"], OFFSETS["pair"]
 _DO_SOLVE, _DO_CHOLESKY = OFFSETS["solve"], OFFSETS["cholesky"]
 _DO_TRIANGULAR_SOLVE = OFFSETS["triangular_solve"]
 _CLEAR_FLAG, _TEST_FLAG = OFFSETS["feclearexcept"], OFFSETS["fetestexcept"]
@@ -96,6 +96,13 @@ def elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
             int64_at(table + _DO_BY_ROWS),
             (field(row, 1), itemsize, field(row, 3), start, count, x, y, field(row, 5), out),
         )
+    elif kind == _PAIR:
+        itemsize = field(row, 3)
+        x = _moved(frame, field(row, 7), start * field(row, 4))
+        y = _moved(frame, field(row, 8), start * field(row, 5))
+        z = _moved(frame, field(row, 9), start * field(row, 6))
+        out = _moved(frame, field(row, 10), start * itemsize)
+        call7(int64_at(table + _DO_PAIR), (field(row, 1), itemsize, count, x, y, z, out))
     elif kind == _LOAD:
         width = field(row, 1)
         lengths = field(frame, CODE) + 8 * field(row, 4)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from math import lcm
+from math import lcm, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, VIEWS
 from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
-from tape.program.plan.layouts import ALIGNMENT, Layout, Place, Shape, collapsed, period
+from tape.program.plan.layouts import ALIGNMENT, Layout, Place, Shape, c_strides, collapsed, period
 from tape.program.plan.operands import by_rows, loaded
 
 if TYPE_CHECKING:
@@ -78,6 +78,18 @@ class Lifetimes:
                 return False
         return True
 
+    def share(self, wholes: dict[int, int]) -> None:
+        """Let owners of memory be parts of others, by the part."""
+        for id, root in enumerate(self.roots):
+            while root in wholes:
+                root = wholes[root]
+            self.roots[id] = root
+        for part, whole in wholes.items():
+            while whole in wholes:
+                whole = wholes[whole]
+            self.last[whole] = max(self.last[whole], self.last[part])
+        self._known = -1
+
     def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
         """Return whether each element of an operand is read before the result overwrites it in place."""
         if reader.op not in BLOCKWISE:
@@ -118,7 +130,9 @@ WIDEST = 16
 """Bytes of the largest elements that fit into registers."""
 
 
-def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+def allocate(
+    plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes, *, is_body: bool = False
+) -> None:
     """Fill in the places of all values, the sizes of the slots and the literals.
 
     Parameters
@@ -131,14 +145,31 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
         The bytes of each result.
     lifetimes : Lifetimes
         As the steps are now.
+    is_body : bool
+        Whether this is the body of a loop: nobody needs its states if a step fails.
     """
     instructions = plan.instructions
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
-    _place_in_outputs(plan, layouts, sizes, lifetimes)
+    _place_in_outputs(plan, layouts, sizes, lifetimes, is_body)
     places, last, roots = plan.places, lifetimes.last, lifetimes.roots
     arena = _Arena()
-    held: dict[int, int] = {}  # offset in the arena, by owner
+    held: dict[int, tuple[int, int]] = {}  # offset in the arena and size, by owner
+    joined, shifts = _join_in_place(plan, layouts, sizes, lifetimes)
+
+    def place_joined(id: int) -> None:
+        whole, start = joined[id]
+        if places[whole] is None:
+            if whole in joined:
+                place_joined(whole)
+            else:
+                shift = shifts[whole]
+                held[whole] = offset, _ = arena.take(sizes[whole] + shift), sizes[whole] + shift
+                places[whole] = Place(ARENA, offset + shift, layouts[whole].strides)
+        there = places[whole]
+        assert there is not None
+        places[id] = Place(there.slot, there.offset + start, layouts[id].strides)
+
     for at, step in enumerate(plan.steps):
         dying: list[int] = []  # owners of memory without further readers
         near: list[int] = []
@@ -147,6 +178,10 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
             plan.value_bytes += size
             given = [root for x in instruction.operands if last[root := roots[x]] == at and root in held]
             dying += given
+            if id in joined:
+                if places[id] is None:
+                    place_joined(id)
+                continue
             if places[id] is not None or instruction.op == "guard":
                 continue
             if last[id] < 0:
@@ -155,18 +190,18 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
                 near.append(id)
                 continue
             for root in given:
-                if sizes[root] == size and root in held and lifetimes.may_overwrite(id, root, at):
-                    offset = held.pop(root)
+                if held.get(root, (0, -1))[1] == size and lifetimes.may_overwrite(id, root, at):
+                    offset, _ = held.pop(root)
                     break
             else:
                 offset = arena.take(size)
-            held[id] = offset
+            held[id] = offset, size
             places[id] = Place(ARENA, offset, layouts[id].strides)
         if step.block:
             _place_registers(plan, layouts, step, near)
         for root in dying:
             if root in held:
-                arena.give(held.pop(root), sizes[root])
+                arena.give(*held.pop(root))
     for id, instruction in enumerate(instructions):
         if instruction.op in VIEWS:
             root, offset, strides = layouts[id]
@@ -198,18 +233,31 @@ def _place_given(plan: Plan, layouts: list[Layout]) -> None:
         places[id] = Place(donated.get(id, slot), 0, layouts[id].strides)
 
 
-def _place_in_outputs(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+def _place_in_outputs(
+    plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes, is_body: bool
+) -> None:
     """Place the operand that an output overwrites in the output's memory, and so on: that saves copies."""
     places = plan.places
     for k, output in enumerate(plan.outputs):
-        heir: int | None = None if k in plan.donations else output  # given memory may still be read before
-        while heir is not None:
-            place = places[heir]
-            assert place is not None
-            before = _overwritten(plan, sizes, lifetimes, heir)
-            if before is not None:
-                places[before] = Place(place.slot, place.offset, layouts[before].strides)
-            heir = before
+        heirs = [output]
+        while (before := _overwritten(plan, sizes, lifetimes, heirs[-1])) is not None:
+            heirs.append(before)
+        given = plan.donations.get(k)
+        if given is not None and not (is_body and _takes_over(plan, lifetimes, given, heirs[-1])):
+            continue  # it may still be read, or be needed if a step fails
+        place = places[output]
+        assert place is not None
+        for id in heirs[1:]:
+            places[id] = Place(place.slot, place.offset, layouts[id].strides)
+
+
+def _takes_over(plan: Plan, lifetimes: Lifetimes, leaf: int, id: int) -> bool:
+    """Return whether an instruction is the last to read a leaf and may overwrite it."""
+    source = plan.inputs[leaf]
+    if source is None or source not in [lifetimes.roots[x] for x in plan.instructions[id].operands]:
+        return False
+    at = lifetimes.last[source]
+    return id in plan.steps[at].members and lifetimes.may_overwrite(id, source, at)
 
 
 def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) -> int | None:
@@ -223,6 +271,59 @@ def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) ->
         if id in members and root not in members and lifetimes.may_overwrite(id, root, at):
             return root
     return None
+
+
+def _join_in_place(
+    plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes
+) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
+    """Let results be written to their part of the array that they are joined to: that saves copies.
+
+    Their memory is that of the array from here on.
+
+    Returns
+    -------
+    joined : dict of int to tuple of int
+        The array and the offset in it, in bytes, by the instruction.
+    shifts : dict of int to int
+        How far each array should be from an aligned address, so that its longest part is at one: writing in
+        other places takes twice as long.
+    """
+    instructions, places = plan.instructions, plan.places
+    kept = {plan.outputs[k] for k in plan.donations}  # in memory that others may read before
+    joined: dict[int, tuple[int, int]] = {}
+    shifts: dict[int, int] = {}
+    for step in plan.steps:
+        whole = step.members[0]
+        of = instructions[whole]
+        if of.op != "concatenate" or whole in kept or prod(of.shape[: of.attrs[0]]) != 1:
+            continue
+        if layouts[whole].strides != c_strides(of.shape, of.dtype.itemsize):
+            continue
+        offset = longest = 0
+        for x in of.operands:
+            size = instructions[x].size * of.dtype.itemsize
+            root = layouts[x].root
+            source = instructions[root]
+            if (
+                root not in joined
+                and places[root] is None
+                and sizes[root] == size > 0
+                and _is_written_anew(source)
+                and is_contiguous(instructions[x], layouts[x])
+                and layouts[root].strides == c_strides(source.shape, source.dtype.itemsize)
+            ):
+                joined[root] = whole, offset
+                if size > longest:
+                    longest, shifts[whole] = size, -offset % ALIGNMENT
+            offset += size
+    lifetimes.share({root: whole for root, (whole, _) in joined.items()})
+    return joined, shifts
+
+
+def _is_written_anew(instruction: Instruction) -> bool:
+    """Return whether an instruction writes its result wherever it is told to, and all of it."""
+    definition = INSTRUCTIONS[instruction.op]
+    return definition.role in ("elementwise", "planned", "array") and definition.overwrites is None
 
 
 def _lowest(array: np.ndarray) -> int:

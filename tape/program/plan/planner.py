@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.program.ir.costs import GROUPED_BYTES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
@@ -27,14 +28,13 @@ from tape.program.plan.layouts import (
 )
 from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_contiguous
 from tape.program.plan.numbers import code_of
+from tape.program.plan.pairs import join_pairs
 from tape.program.plan.stacked import place_stacked
 from tape.system.collector import collector_paused
 
 Shape = tuple[int, ...]
 
 _WINDOW = 2048
-_GROUPED_BYTES = 16384
-"""Elementwise results above this size are computed in blocks."""
 
 
 @dataclass(slots=True)
@@ -131,12 +131,13 @@ class _Planner:
         result.results = self.results
         self._name_slots()
         self._group()
+        self._drop(join_pairs(result, self.layouts))
         self._sort_numbers()
         lifetimes = Lifetimes(result, self.layouts)
         if self.donated and self._donate(lifetimes):
             lifetimes = Lifetimes(result, self.layouts)
         self._overwrite_states(lifetimes)
-        allocate(result, self.layouts, self.sizes, lifetimes)
+        allocate(result, self.layouts, self.sizes, lifetimes, is_body=bool(self.states))
         place_stacked(result, self.layouts)
         return result
 
@@ -296,7 +297,7 @@ class _Planner:
                 continue
             if op in SOURCES:
                 continue
-            if self.sizes[id] <= _GROUPED_BYTES or not self._may_be_grouped(instruction):
+            if self.sizes[id] <= GROUPED_BYTES or not self._may_be_grouped(instruction):
                 ready[id] = len(steps)
                 steps.append(Step([id]))
                 continue
@@ -307,6 +308,29 @@ class _Planner:
                 at = open_groups[instruction.shape] = len(steps)
                 steps.append(Step([id], block=1))
             ready[id] = at
+
+    def _drop(self, gone: set[int]) -> None:
+        """Drop instructions that nothing runs, and number the rest anew."""
+        if not gone:
+            return
+        place, count = [-1] * len(self.instructions), 0
+        for id in range(len(place)):
+            if id not in gone:
+                place[id], count = count, count + 1
+        kept = [id for id in range(len(place)) if id not in gone]
+        result = self.result
+        self.instructions = result.instructions = [
+            Instruction(of.op, tuple([place[x] for x in of.operands]), of.attrs, of.shape, of.dtype)
+            for of in [self.instructions[id] for id in kept]
+        ]
+        self.layouts = [self.layouts[id]._replace(root=place[self.layouts[id].root]) for id in kept]
+        self.sizes = [self.sizes[id] for id in kept]
+        result.inputs = [None if id is None else place[id] for id in result.inputs]
+        result.outputs = [place[id] for id in result.outputs]
+        self.results = result.results = [place[id] for id in result.results]
+        self._copies = {}
+        for step in result.steps:
+            step.members = [place[id] for id in step.members]
 
     def _may_be_grouped(self, instruction: Instruction) -> bool:
         """Return whether an instruction can be computed in blocks: its elements must fit into registers."""

@@ -119,6 +119,8 @@ class Names:
         operands = [self.value(x) for x in instruction.operands]
         if op == "callback":
             return self._callback(instruction, operands)
+        if op == "pair":
+            return _nested(*attrs, *operands)
         if op in ("fold", "sum_product"):
             op, attrs = attrs[0] if op == "fold" else op, (f"axes={', '.join(map(str, attrs[1]))}",)
         elif op == "kernel":
@@ -151,6 +153,14 @@ class Names:
             slot if not place.offset and place.slot not in (ARENA, REGISTERS) else f"{slot}{place.offset:+}"
         )
         return f"view of {text}" if self.plan.instructions[id].op in VIEWS else text
+
+
+def _nested(first: str, second: str, x: str, y: str, z: str) -> str:
+    """Return two operations at once, one inside of the other."""
+    inner = f"{first}({x}, {y})"
+    if second == "subtract_from":
+        return f"subtract({z}, {inner})"
+    return f"{second}({inner}, {z})"
 
 
 def _parameters(name: str, numbers: tuple[int, ...]) -> tuple[str, ...]:

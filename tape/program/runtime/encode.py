@@ -137,7 +137,7 @@ class _Encoder(ElementwiseWriter):
         (id,) = step.members
         instruction = self.plan.instructions[id]
         self.origin = id
-        if instruction.op in ELEMENTWISE:
+        if instruction.op in ELEMENTWISE or instruction.op == "pair":
             self.alone(id, instruction)
         else:
             _ENCODERS[instruction.op](self, id, instruction)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.codes import BY_ROWS, CAST_CODES, CAST_ITEMSIZES, COPY_ITEMSIZES, has_cast
+from tape.kernels.codes import BY_ROWS, CAST_CODES, CAST_ITEMSIZES, COPY_ITEMSIZES, PAIRS, has_cast
 from tape.program.runtime.checks import COPIED, LAST_ELEMENTWISE, MOST, Checks, need_spread, ufunc_loops
 from tape.program.runtime.extents import Rows
 
-__all__ = ["binary", "blocks", "by_rows", "cast", "select", "unary"]
+__all__ = ["binary", "blocks", "by_rows", "cast", "pair", "select", "unary"]
 
 _CASTABLE = np.array([[has_cast(source, target) for target in CAST_CODES] for source in CAST_CODES])
+
+_PAIR_STEPS = np.array([[letter == "a" for letter in form] for *_, form in PAIRS])
 
 
 def blocks(v: Checks, group: Rows) -> None:
@@ -77,4 +79,14 @@ def by_rows(v: Checks, group: Rows) -> None:
     rows = -(-v.elements[group.numbers] // columns)  # all of them, in a block too: they are read in place
     v.claims.add(group, "x", size, v.count(group, "x"))
     v.claims.add(group, "y", size, rows, step=group["stride"], part=size)
+    v.claims.add(group, "out", size, v.count(group, "out"), is_written=True)
+
+
+def pair(v: Checks, group: Rows) -> None:
+    kind = group.between("kind", 0, len(_PAIR_STEPS) - 1)
+    size = group.one_of("itemsize", (4, 8))
+    for field, steps in zip("xyz", _PAIR_STEPS[kind].T, strict=True):
+        step = group[f"stride_{field}"]
+        group.need(step == steps * size, f"stride_{field}", "It must be the itemsize, or 0 for a number")
+        v.claims.add(group, field, size, v.count(group, field), step=step, part=size)
     v.claims.add(group, "out", size, v.count(group, "out"), is_written=True)
