@@ -14,6 +14,7 @@ from tape.kernels.codes import (
     FOLDS,
     LETTERS,
     MOST_SHORT,
+    PAIRS,
     SCALARS,
     SCANS,
     SHORT,
@@ -32,8 +33,9 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e
 
 
 ARGUMENTS = {
-    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "by_rows": 9, "take": 8, "scatter_add": 8,
-    "scalars": 3, "shorts": 3, "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7, "triangular_solve": 7,
+    "fold": 7, "load": 8, "store": 7, "cast": 5, "select": 8, "by_rows": 9, "pair": 7, "take": 8,
+    "scatter_add": 8, "scalars": 3, "shorts": 3, "sum_product": 7, "scan": 9, "solve": 8, "cholesky": 7,
+    "triangular_solve": 7,
 }  # fmt: skip
 RETURNING = {"take", "scatter_add", "solve", "cholesky", "triangular_solve"}
 
@@ -47,7 +49,7 @@ def kernel(name):
 
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
-_by_rows = kernel("by_rows")
+_by_rows, _pair = map(kernel, ("by_rows", "pair"))
 _scalars, _shorts, _sum_product, _scan = map(kernel, ("scalars", "shorts", "sum_product", "scan"))
 
 
@@ -438,6 +440,34 @@ def test_rows_are_combined_with_their_numbers_as_numpy_combines_them(
     is_number = ~np.isnan(out.array)
     signs = np.signbit(out.array), np.signbit(expected[start : start + count])
     np.testing.assert_array_equal(signs[0][is_number], signs[1][is_number])
+
+
+@quick
+@given(
+    key=st.sampled_from(sorted(PAIRS)), dtype=st.sampled_from(FLOATS), count=st.integers(1, 150),
+    written=st.sampled_from(["out", "x", "y", "z"]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_two_operations_at_once_are_those_of_numpy_one_after_the_other(key, dtype, count, written, seed):
+    """Each rounds, zeros have the same signs, and the result may be where an array is."""
+    first, second, form = key
+    given = [
+        special(dtype, 1 if letter == "n" else count, seed + k) * [1, 1.1, 0.7][k]
+        for k, letter in enumerate(form)
+    ]
+    given = [array.astype(dtype) for array in given]
+    with np.errstate(all="ignore"):
+        between, z = getattr(np, first)(*given[:2]), given[2]
+        pair = (z, between) if second == "subtract_from" else (between, z)
+        expected = getattr(np, second.removesuffix("_from"))(*pair)
+    out = Fenced(count, dtype)
+    k = "xyz".find(written)
+    if k >= 0 and form[k] == "a":
+        out.array[...] = given[k]
+        given[k] = out.array
+    _pair(PAIRS[key], np.dtype(dtype).itemsize, count, *map(address, given), address(out.array))
+    np.testing.assert_array_equal(out.done(), expected)
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(out.array)[is_number], np.signbit(expected)[is_number])
 
 
 # ---- positions -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tape.ops.updates.at import At
-from tape.program.ir.parts import _axis_of, _inside, _is_apart
+from tape.program.ir.parts import _along_an_axis, _inside, _is_apart
 from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
@@ -357,19 +357,24 @@ def test_parts_are_apart_if_they_have_no_element_in_common():
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 6), (6, 2), (1, 6), (6, 1, 1)])
-def test_parts_that_follow_each_other_cover_an_axis(shape):
+def test_parts_that_follow_each_other_are_along_an_axis(shape):
+    """All of it, or a part with a gap on either side."""
     axis = shape.index(6)
 
     def part(start, count, step=1, others=0):
         return [(start, step, count) if k == axis else (others, 1, n) for k, n in enumerate(shape)]
 
-    assert _axis_of([part(0, 2), part(2, 3), part(5, 1)], shape) == axis
-    assert _axis_of([part(5, 1, -1), part(0, 2), part(2, 3)], shape) == axis
-    assert _axis_of([part(0, 6)], shape) is not None
+    whole = axis, (0, 0)
+    assert _along_an_axis([part(0, 2), part(2, 3), part(5, 1)], shape) == whole
+    assert _along_an_axis([part(5, 1, -1), part(0, 2), part(2, 3)], shape) == whole
+    assert _along_an_axis([part(0, 6)], shape) is not None
+    assert _along_an_axis([part(0, 2), part(2, 3)], shape) == (axis, (0, 1))
+    assert _along_an_axis([part(3, 1), part(2, 1)], shape) == (axis, (2, 2))
+    assert _along_an_axis([part(1, 5)], shape) == (axis, (1, 0))
     for wrong in (
-        [part(0, 2), part(2, 3)], [part(1, 5)], [part(0, 2), part(3, 3)], [part(0, 3), part(2, 4)],
-        [part(0, 2), part(5, 4, -1)], [part(0, 2), part(0, 2), part(2, 4)],
+        [part(0, 2), part(3, 3)], [part(0, 3), part(2, 4)], [part(1, 2), part(4, 1)],
+        [part(0, 2), part(5, 4, -1)], [part(0, 2), part(0, 2), part(2, 4)], [part(1, 2, 2)],
     ):  # fmt: skip
-        assert _axis_of(wrong, shape) is None
+        assert _along_an_axis(wrong, shape) is None
     if len(shape) > 1:
-        assert _axis_of([part(0, 3), part(3, 3, others=1)], shape) is None
+        assert _along_an_axis([part(0, 3), part(3, 3, others=1)], shape) is None

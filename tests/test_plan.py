@@ -30,12 +30,29 @@ def extent(instruction, place):
     return first, last + instruction.dtype.itemsize
 
 
-def roots(plan):
-    """For each value the one that owns its memory."""
+def viewed(plan):
+    """For each value the one that it is a view of, or itself."""
     found = []
     for id, instruction in enumerate(plan.instructions):
         is_view = instruction.op in VIEWS
         found.append(found[instruction.operands[0]] if is_view else id)
+    return found
+
+
+def roots(plan):
+    """For each value the one that owns its memory: of a part of an array that is joined, the whole."""
+    found, wholes = viewed(plan), {}
+    for id, instruction in enumerate(plan.instructions):
+        if instruction.op == "concatenate":
+            first, last = extent(instruction, plan.places[id])
+            for part in {found[x] for x in instruction.operands}:
+                place, one = plan.places[part], plan.instructions[part]
+                is_inside = place.slot == plan.places[id].slot and first <= place.offset
+                is_inside = is_inside and extent(one, place)[1] <= last
+                if is_inside and one.size and one.op not in NO_COMPUTATION:
+                    wholes[part] = id
+    while any(root in wholes for root in found):
+        found = [wholes.get(root, root) for root in found]
     return found
 
 
@@ -45,19 +62,20 @@ def lifetimes(plan):
     lives = {}
     for at, step in enumerate(plan.steps):
         for turn, id in enumerate(step.members):
-            lives[id] = [(at, turn), (at, turn)]
+            begin, _ = lives.setdefault(root[id], [(at, turn), (at, turn)])
+            lives[root[id]] = [begin, (at, turn)]
             for operand in plan.instructions[id].operands:
                 if root[operand] in lives:
                     lives[root[operand]][1] = (at, turn)
     for out in plan.outputs:
-        lives[out][1] = (len(plan.steps), 0)
+        lives[root[out]][1] = (len(plan.steps), 0)
     return lives
 
 
 def check_places(plan):
     """Values whose lives overlap have disjoint memory, but for what is written over its own operand."""
-    lives = lifetimes(plan)
-    in_groups = {id for step in plan.steps if step.block for id in step.members}
+    lives, root = lifetimes(plan), roots(plan)
+    in_groups = {root[id] for step in plan.steps if step.block for id in step.members}
     for slot in (ARENA, REGISTERS):
         placed = [id for id in lives if plan.places[id] is not None and plan.places[id].slot == slot]
         spans = []
@@ -82,7 +100,7 @@ def check_places(plan):
 
 def check_operands_come_first(plan):
     """Every step reads what earlier steps, or earlier members of it, have made."""
-    root = roots(plan)
+    root = viewed(plan)
     made = {id for id, one in enumerate(plan.instructions) if one.op in ("input", "constant", "literal")}
     for step in plan.steps:
         for id in step.members:
@@ -98,7 +116,8 @@ def check_alignment_and_size(plan):
     for id, place in enumerate(plan.places):
         if place is not None and place.slot in (ARENA, REGISTERS) and root[id] == id:
             is_number = plan.instructions[id].size * plan.instructions[id].dtype.itemsize <= 8
-            assert place.offset % (8 if is_number else ALIGNMENT) == 0
+            is_joined = id in {root[x] for x in plan.instructions[id].operands}  # its longest part is aligned
+            assert place.offset % (8 if is_number or is_joined else ALIGNMENT) == 0
     count = len([id for step in plan.steps for id in step.members])
     assert plan.slots[ARENA] <= plan.value_bytes + count * ALIGNMENT
 
@@ -223,7 +242,8 @@ RESHAPED = {  # with the number of results that have to be copied
     "read once more": (lambda x: ((y := x + 1).ravel(), np.cumsum(y, axis=0)), 0),
     "of a loop": (lambda x: sums_so_far(x).ravel(), 1),
     "transposed": (lambda x: (np.exp(x) + 1).T, 1),
-    "a part": (lambda x: (np.exp(x) + 1)[1:].ravel(), 1),
+    "a part": (lambda x: (np.exp(x) + 1)[1:].ravel(), 0),
+    "a part of what is read": (lambda x: ((y := np.exp(x) + 1)[1:].ravel(), np.sum(y)), 1),
     "the argument": (lambda x: x.ravel(), 1),
     "twice": (lambda x: (y := x + 1, y.ravel(), y.reshape(3, -1)), 2),
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.kernels.codes import BY_ROWS, DTYPE_CODES, FOLDS, MOST_SHORT, SCALARS, SCANS, SHORT
+from tape.kernels.codes import BY_ROWS, DTYPE_CODES, FOLDS, MOST_SHORT, PAIRS, SCALARS, SCANS, SHORT
 from tape.kernels.columns import convolution_parameters
 from tape.kernels.windowed import pooling_parameters
 from tape.program.native.functions import (
@@ -74,6 +74,11 @@ ROWS_BY_KIND = {
     "by_rows": lambda: {
         "kind": BY_ROWS["subtract", 0], "count": 6, "columns": 4, "itemsize": 8, "stride": -32,
         "x": packed(INPUT, 464), "y": packed(INPUT, 32), "out": packed(OUTPUT, 464),
+    },
+    "pair": lambda: {
+        "kind": PAIRS["subtract", "subtract_from", "nan"], "count": 8, "itemsize": 8, "stride_x": 0,
+        "stride_y": 8, "stride_z": 0, "x": packed(LITERALS, 56), "y": packed(INPUT, 448),
+        "z": packed(LITERALS, 0), "out": OUT,
     },
     "load": lambda: {"itemsize": 8, **STRIDED, "x": packed(INPUT, 32), "out": OUT},
     "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32, "once": 0},
@@ -318,6 +323,13 @@ BAD = {
         ("kind", {"kind": 6}), ("itemsize", {"itemsize": 2}), ("columns", {"columns": 0}),
         ("x", {"count": 7}), ("y", {"columns": 2}), ("y", {"stride": 488}), ("y", {"stride": 4}),
         ("out", {"x": IN, "count": 7}),
+    ],
+    "pair": [
+        ("kind", {"kind": len(PAIRS)}), ("itemsize", {"itemsize": 2}), ("y", {"count": 9}),
+        ("stride_x", {"stride_x": 8}), ("stride_y", {"stride_y": 0}), ("stride_y", {"stride_y": 16}),
+        ("stride_z", {"kind": PAIRS["subtract", "add", "naa"]}),
+        ("stride_x", {"kind": PAIRS["add", "add", "ann"]}), ("stride_y", {"itemsize": 4}),
+        ("out", {"out": packed(OUTPUT, 456)}), ("out", {"out": IN}),
     ],
     "load": [
         ("itemsize", {"itemsize": 3}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
