@@ -199,7 +199,7 @@ def test_value_and_gradient_are_elementwise_instructions(name):
     (program,) = compiled.programs.values()
     instructions = program.plan.instructions
     assert not program.explain().callbacks
-    assert all(i.op in ELEMENTWISE or i.op in ("input", "literal") for i in instructions)
+    assert all(i.op in ELEMENTWISE or i.op in ("pair", "input", "literal") for i in instructions)
 
 
 @pytest.mark.parametrize(("f", "shared", "most"), [(nn.gelu, "normal_cdf", 7), (nn.silu, "exp", 14)])

@@ -1,5 +1,6 @@
 """Where values are placed: nothing overlaps that is needed at the same time, and little memory is used."""
 
+from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -231,6 +232,88 @@ def test_views_lie_where_those_of_numpy_do(name):
 
 def sums_so_far(x):
     return tape.scan(lambda total, row: (total + row, total), x[0], x)[1]
+
+
+JOINED = {  # with the number of parts that have to be copied
+    "two results": (lambda x: np.concatenate([np.sin(x), np.cos(x)]), 0),
+    "a number first": (lambda x: np.concatenate([np.ones(1), np.sin(x)]), 1),
+    "an argument": (lambda x: np.concatenate([x, np.cos(x)]), 1),
+    "one twice": (lambda x: np.concatenate([y := np.sin(x), y]), 1),
+    "read before and later": (
+        lambda x: np.concatenate([y := np.sin(x), np.cumsum(y)]) * np.sum(np.tanh(y)),
+        0,
+    ),
+    "read when the whole is gone": (
+        lambda x: np.cumsum(np.concatenate([y := np.sin(x), np.exp(x)])[::-1])[:3] + np.cumsum(y)[-3:],
+        0,
+    ),
+    "returned as well": (lambda x: (np.concatenate([y := np.sin(x), np.exp(x)]), y), 1),
+    "of two wholes": (
+        lambda x: (np.concatenate([y := np.sin(x), np.exp(x)]), np.concatenate([np.cos(x), y])),
+        1,
+    ),
+    "stacked": (lambda x: np.stack([np.sin(x), np.cos(x), np.exp(x)]) * 2.0, 0),
+    "in another order": (lambda x: np.stack([np.sin(x), np.cos(x)], axis=1) * 2.0, 2),
+    "nested": (lambda x: np.stack([np.concatenate([np.sin(x), np.exp(x)]), np.tile(np.cos(x), 2)]), 0),
+    "reshaped": (lambda x: np.concatenate([np.sin(x).reshape(3, -1), np.exp(x).reshape(3, -1)]), 0),
+    "reversed": (lambda x: np.concatenate([np.sin(x)[::-1], np.exp(x)]), 0),  # by a copy, written there
+    "a product": (lambda x: np.concatenate([np.outer(x, x) @ x, np.sin(x)]), 0),
+    "added to": (lambda x: tape.ops.add_at(np.concatenate([np.sin(x), np.exp(x)]), x[:3], slice(2, 5)), 0),
+    "padded": (tape.grad(lambda x: np.sum(np.sin(x[3:-2] ** 2))), 2),
+}
+
+
+@pytest.mark.parametrize("size", [9, 300, 9000])
+@pytest.mark.parametrize("options", [{}, {"donate": 0}], ids=["kept", "donated"])
+@pytest.mark.parametrize("name", JOINED)
+def test_results_are_written_where_they_are_joined(name, options, size):
+    f, copied = JOINED[name]
+    rng = np.random.default_rng(0)
+    if name == "a product" and size > 300:
+        return
+    compiled, program = compiled_for(f, rng.normal(size=size), **options)
+    check_places(program.plan)
+    for x in rng.normal(size=(3, size)):
+        expected = tree.leaves(f(x.copy()))
+        for result, wanted in zip(tree.leaves(compiled(x.copy())), expected, strict=True):
+            assert_close(result, wanted, 1e-12)
+    plan = program.plan
+    root, elsewhere = viewed(plan), 0
+    for id, instruction in enumerate(plan.instructions):
+        at = plan.places[id] and plan.places[id].offset
+        for x in instruction.operands if instruction.op == "concatenate" else ():
+            elsewhere += (plan.places[x].slot, plan.places[x].offset) != (plan.places[id].slot, at)
+            elsewhere -= plan.instructions[root[x]].op == "literal"
+            axis = instruction.attrs[0]
+            at += plan.instructions[x].shape[axis] * plan.places[id].strides[axis]
+    if not options:
+        assert elsewhere == copied - (name in ("a number first", "padded")) * copied
+
+
+def test_states_of_loops_that_are_added_to_stay_where_they_are():
+    """However many additions there are, and not if the state is read in between."""
+
+    def added(x, n, is_read=False):
+        def step(i, total):
+            before = total
+            for k in range(n):
+                total = tape.ops.add_at(total, np.sin(x[k : k + 50] * i), slice(k, k + 50))
+            return total + before if is_read else total
+
+        return tape.fori_loop(0, 4, step, np.zeros(100))
+
+    x = np.random.default_rng(0).normal(size=100)
+    for n in (1, 2, 5):
+        for is_read in (False, True):
+            f = partial(added, n=n, is_read=is_read)
+            compiled, program = compiled_for(f, x)
+            assert_close(compiled(x), f(x), 1e-13)
+            (body,) = program.bodies
+            plan = body.plan
+            assert len(plan.donations) == 1
+            added_to = [plan.places[id] for id, of in enumerate(plan.instructions) if of.op == "add_at"]
+            assert (len({place.slot for place in added_to}) == 1) or is_read
+            assert all(place.slot == plan.input_slots[plan.donations[0]] for place in added_to) != is_read
 
 
 RESHAPED = {  # with the number of results that have to be copied

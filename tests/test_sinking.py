@@ -112,3 +112,72 @@ def test_what_is_joined_with_itself_is_read_once():
         assert_close(compiled(x, index), np.concatenate([x, x])[:, index])
     (program,) = compiled.programs.values()
     assert [one.op for one in program.ir.instructions].count("take") == 1
+
+
+# ---- slices ----------------------------------------------------------------------------------------
+
+SLICED = {
+    "elementwise": lambda x: (np.sin(x) * 2.0)[3:],
+    "a row": lambda x: (np.sin(x) * x[0])[2],
+    "one of two": lambda x: (np.sin(x)[1:5] + x[:4])[1:],
+    "a column for each": lambda x: (np.sin(x) * x[:, :1])[1:4],
+    "a number": lambda x: (1.0 - np.sin(x) ** 2)[:-1],
+    "columns of a row": lambda x: (np.sin(x[:1]) * x[:1])[:, 1:3],
+    "of two axes": lambda x: np.where(x.T > 0, x.T, np.cos(x.T))[2:3, 4:],
+    "of one of more axes": lambda x: (np.sin(x[0]) + x)[4:],
+    "squares": lambda x: ((y := np.sin(x)) * y)[7:9],
+    "read by a sum": lambda x: np.sum(np.exp(x)[5:], axis=0),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_less_is_computed_of_what_is_sliced(name, monkeypatch):
+    x = array(12, 5)
+    f = SLICED[name]
+    result, work = computed(f, x)
+    assert_close(result, f(x))
+    gradient = tape.grad(lambda x: np.sum(np.cos(f(x))))
+    assert_close(computed(gradient, x)[0], gradient(x))
+    monkeypatch.setattr(sinking, "GROUPED_BYTES", 0)
+    assert work < computed(f, x)[1]
+
+
+SLICED_ELSEWHERE = {
+    "also a result": lambda x: (np.sin(x)[3:], np.sin(x)),
+    "two slices": lambda x: (np.sin(x)[3:] + np.sin(x)[:-3],),
+    "every other": lambda x: (np.sin(x)[::2] * 2,),
+    "columns": lambda x: (np.sin(x)[:, 1:] * 2,),
+    "large": lambda x: (np.sin(np.concatenate([x] * 99))[1:] * 2,),
+}
+
+
+@pytest.mark.parametrize("name", SLICED_ELSEWHERE)
+def test_what_is_sliced_in_other_ways_is_computed_whole(name):
+    x = array(12, 5)
+    f = SLICED_ELSEWHERE[name]
+    results, _ = computed(f, x)
+    for result, wanted in zip(results, f(x), strict=True):
+        assert_close(result, wanted)
+    compiled = tape.compile(f)
+    compiled(x)
+    (program,) = compiled.programs.values()
+    sizes = {of.size for of in program.ir.instructions if of.op in ("sin", "vector_sin")}
+    assert sizes == {5940 if name == "large" else 60}
+
+
+def test_slices_move_in_bodies_of_loops_once_other_results_are_dropped():
+    """Of the derivative of a shift, which nothing reads but the state before it."""
+
+    def f(x):
+        def step(_, y):
+            return x * np.concatenate([np.ones(1), y[:-1]])
+
+        return tape.fori_loop(0, 5, step, np.zeros(len(x)))[-1]
+
+    x = 1 + array(300)
+    compiled = tape.compile(tape.grad(f))
+    assert_close(compiled(x), tape.grad(f)(x))
+    (program,) = compiled.programs.values()
+    loops = [of.attrs[0].body for of in program.ir.instructions if of.op == "loop"]
+    products = [of.size for body in loops for of in body.instructions if of.op == "multiply"]
+    assert 299 in products

@@ -104,46 +104,67 @@ class _Sinking:
 
 
 class _Slices(_Sinking):
-    def is_sunk(self, of: Instruction) -> bool:
-        if of.op != "slice" or not self._may_sink(of.operands[0], of):
-            return False
-        self.sliced: dict[Any, int] = {}
-        self.place.append(self._slice(of.operands[0], of.attrs[0], of.shape, _DEPTH))
-        return True
+    """Elementwise instructions of which one slice is read compute no more than that, where they are."""
 
-    def _may_sink(self, x: int, slice: Instruction) -> bool:
-        of, shape = self.old[x], slice.shape
+    def __init__(self, ir: IR) -> None:
+        super().__init__(ir)
+        self.wanted: dict[int, tuple[Shape, Shape]] = {}  # starts and shape of all that is read
+        self.sunk: set[int] = set()
+        self.sliced: dict[Any, int] = {}
+        for id in range(len(self.old) - 1, -1, -1):
+            of = self.old[id]
+            if of.op == "slice" and self._may_sink(of):
+                self.sunk.add(id)
+                self.wanted[of.operands[0]] = of.attrs[0], of.shape
+            elif id in self.wanted:
+                for x, part in zip(of.operands, self._parts(of, *self.wanted[id]), strict=True):
+                    if self.uses[x] == 1 and self.old[x].op in ELEMENTWISE and part[1] != self.old[x].shape:
+                        self.wanted[x] = part
+
+    def is_sunk(self, of: Instruction) -> bool:
+        id = len(self.place)
+        if id in self.sunk:
+            self.place.append(self.place[of.operands[0]])
+        elif id in self.wanted:
+            starts, shape = self.wanted[id]
+            parts = zip(of.operands, self._parts(of, starts, shape), strict=True)
+            operands = [self._part(x, *part) for x, part in parts]
+            self.place.append(self.push(of, tuple(operands), shape))
+        return len(self.place) > id
+
+    def _may_sink(self, slice_: Instruction) -> bool:
+        """Return whether a slice is all that is read of something, a few elements side by side."""
+        (x,), shape = slice_.operands, slice_.shape
+        of = self.old[x]
         if self.uses[x] != 1 or of.op not in ELEMENTWISE or of.size * of.dtype.itemsize > GROUPED_BYTES:
             return False
-        cut = next((axis for axis, n in enumerate(shape) if n != of.shape[axis]), 0)
-        is_run = prod(shape[:cut]) == 1 and shape[cut + 1 :] == of.shape[cut + 1 :]
-        return is_run and slice.size > 0 and all(step == 1 for step in slice.attrs[1])
+        last_cut = max([axis for axis, n in enumerate(shape) if n != of.shape[axis]], default=0)
+        is_run = prod(shape[:last_cut]) == 1
+        return is_run and slice_.size > 0 and all(step == 1 for step in slice_.attrs[1])
 
-    def _slice(self, x: int, starts: Shape, shape: Shape, depth: int) -> int:
-        """Append a slice of a value, through elementwise instructions if it is all that reads them."""
-        of = self.old[x]
-        if shape == of.shape:
-            return self.place[x]
-        if (x, starts, shape) in self.sliced:
-            return self.sliced[x, starts, shape]
-        if depth and self.uses[x] == 1 and of.op in ELEMENTWISE:
-            operands = []
-            for operand in of.operands:
-                lengths = self.old[operand].shape
-                behind = len(shape) - len(lengths)  # axes that it has not
-                own = [
-                    (starts[behind + k], shape[behind + k]) if n == of.shape[behind + k] else (0, 1)
-                    for k, n in enumerate(lengths)
-                ]
-                operands.append(
-                    self._slice(operand, tuple([a for a, _ in own]), tuple([n for _, n in own]), depth - 1)
+    def _parts(self, of: Instruction, starts: Shape, shape: Shape) -> list[tuple[Shape, Shape]]:
+        """Return what a part of a result depends on of each operand: starts and shape."""
+        parts = []
+        for x in of.operands:
+            lengths = self.old[x].shape
+            first = len(shape) - len(lengths)  # axes before it the operand has not
+            is_whole = [n != of.shape[first + k] for k, n in enumerate(lengths)]  # one for all
+            parts.append(
+                (
+                    tuple([0 if is_one else starts[first + k] for k, is_one in enumerate(is_whole)]),
+                    tuple([1 if is_one else shape[first + k] for k, is_one in enumerate(is_whole)]),
                 )
-            at = self.push(of, tuple(operands), shape)
-        else:
-            slice = Instruction("slice", (), (starts, (1,) * len(shape)), shape, of.dtype)
-            at = self.push(slice, (self.place[x],), shape)
-        self.sliced[x, starts, shape] = at
-        return at
+            )
+        return parts
+
+    def _part(self, x: int, starts: Shape, shape: Shape) -> int:
+        if x in self.wanted or shape == self.old[x].shape:
+            return self.place[x]
+        key = x, starts, shape
+        if key not in self.sliced:
+            of = Instruction("slice", (), (starts, (1,) * len(shape)), shape, self.old[x].dtype)
+            self.sliced[key] = self.push(of, (self.place[x],), shape)
+        return self.sliced[key]
 
 
 class _Takes(_Sinking):

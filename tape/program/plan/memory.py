@@ -288,7 +288,7 @@ def _join_in_place(
         How far each array should be from an aligned address, so that its longest part is at one: writing in
         other places takes twice as long.
     """
-    instructions, places = plan.instructions, plan.places
+    instructions, places, last = plan.instructions, plan.places, list(lifetimes.last)
     kept = {plan.outputs[k] for k in plan.donations}  # in memory that others may read before
     joined: dict[int, tuple[int, int]] = {}
     shifts: dict[int, int] = {}
@@ -299,6 +299,8 @@ def _join_in_place(
             continue
         if layouts[whole].strides != c_strides(of.shape, of.dtype.itemsize):
             continue
+        is_overwritten = places[whole] is not None and whole not in plan.outputs  # by what last reads it
+        end = last[whole] if is_overwritten else len(plan.steps)
         offset = longest = 0
         for x in of.operands:
             size = instructions[x].size * of.dtype.itemsize
@@ -307,12 +309,14 @@ def _join_in_place(
             if (
                 root not in joined
                 and places[root] is None
+                and last[root] < end
                 and sizes[root] == size > 0
                 and _is_written_anew(source)
                 and is_contiguous(instructions[x], layouts[x])
                 and layouts[root].strides == c_strides(source.shape, source.dtype.itemsize)
             ):
                 joined[root] = whole, offset
+                last[whole] = max(last[whole], last[root])
                 if size > longest:
                     longest, shifts[whole] = size, -offset % ALIGNMENT
             offset += size

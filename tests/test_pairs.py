@@ -1,0 +1,149 @@
+"""Two operations at once: the same bits, fewer rows, and only where nothing else needs what is between."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape.kernels.codes import MOST_SHORT, PAIRS
+from tests.naive_program import compiled_for
+from tests.tiers import rounds
+
+SECOND = {
+    "add": lambda between, z: between + z,
+    "subtract": lambda between, z: between - z,
+    "subtract_from": lambda between, z: z - between,
+    "multiply": lambda between, z: between * z,
+}
+
+
+def ops(program):
+    return [of.op for of in program.plan.instructions]
+
+
+def numbers(count, seed, dtype):
+    """Such as differ where a result is rounded once instead of twice."""
+    return np.random.default_rng(seed).uniform(0.1, 9.0, count).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("count", [MOST_SHORT + 1, 1000, 9001])
+@pytest.mark.parametrize(("first", "second", "form"), PAIRS)
+def test_pairs_of_all_kinds_round_as_numpy_does(first, second, form, count, dtype):
+    """In groups and alone."""
+    given = [numbers(count if letter == "a" else (), k, dtype) for k, letter in enumerate(form)]
+
+    def f(x, y, z):
+        return SECOND[second](getattr(np, first)(x, y), z)
+
+    compiled, program = compiled_for(f, *given)
+    assert ops(program).count("pair") == 1
+    assert not {"add", "subtract", "multiply"} & {*ops(program)}
+    np.testing.assert_array_equal(compiled(*given), f(*given))
+
+
+@pytest.mark.parametrize("number", [2.0, np.float64(3.0)])
+@pytest.mark.parametrize("f", [
+    lambda x, y, c: c * x + y, lambda x, y, c: y + x * c, lambda x, y, c: y - c * x,
+    lambda x, y, c: (c - x) * y, lambda x, y, c: (x - c) * c, lambda x, y, c: c - (c - x),
+])  # fmt: skip
+def test_numbers_may_be_any_operand(f, number):
+    x, y = numbers(500, 0, float), numbers(500, 1, float)
+    compiled, program = compiled_for(lambda x, y: f(x, y, number), x, y)
+    assert ops(program).count("pair") == 1
+    np.testing.assert_array_equal(compiled(x, y), f(x, y, number))
+
+
+ALONE = {
+    "read twice": lambda x, y: (p := x * y) + np.cumsum(p),
+    "returned": lambda x, y: ((p := x * y), p + x),
+    "twice in one": lambda x, y: (p := x * y) - np.abs(p),
+    "another function": lambda x, y: np.maximum(x * y, x),
+    "a quotient": lambda x, y: x / y + x,
+    "repeated": lambda x, y: (x[:1] * y[:1]) + x,
+    "read backwards": lambda x, y: x[::-1] * y + x,
+    "added backwards": lambda x, y: (x * y)[::-1] + x,
+    "integers": lambda x, y: (x > y) * 3 + np.arange(len(x)),
+    "short": lambda x, y: x[:100] * y[:100] + x[:100],
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("count", [400, 5000])
+def test_other_operations_stay_alone(name, count):
+    x, y = numbers(count, 0, float), numbers(count, 1, float)
+    compiled, program = compiled_for(ALONE[name], x, y)
+    assert "pair" not in ops(program)
+    for found, wanted in zip(np.atleast_2d(compiled(x, y)), np.atleast_2d(ALONE[name](x, y)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_is_changed_in_place_is_not_read_later():
+    """The product would keep the array that it reads from being written to."""
+
+    def f(x, y):
+        total = np.exp(y)
+        product = total * x
+        changed = tape.ops.add_at(total, x[3:9], slice(3, 9))
+        return product + np.sin(changed), changed
+
+    x, y = numbers(400, 0, float), numbers(400, 1, float)
+    compiled, program = compiled_for(f, x, y)
+    for found, wanted in zip(compiled(x, y), f(x, y), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    assert ops(program).count("copy") == 0
+
+
+def test_the_state_of_a_loop_is_overwritten_all_the_same():
+    def f(x, y):
+        def step(_, state):
+            a, b = state
+            product = a * y
+            return a + 1.0, product - b
+
+        return tape.fori_loop(0, 5, step, (x, y))
+
+    x, y = numbers(400, 0, float), numbers(400, 1, float)
+    compiled, program = compiled_for(f, x, y)
+    (body,) = program.bodies
+    assert len(body.plan.donations) == 2
+    for found, wanted in zip(compiled(x, y), f(x, y), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@st.composite
+def polynomials(draw):
+    """Sums, differences and products of three arrays and of each other, any of them returned."""
+    steps = draw(st.lists(
+        st.tuples(st.sampled_from(["add", "subtract", "multiply"]), st.integers(0, 99), st.integers(0, 99)),
+        min_size=2, max_size=12,
+    ))  # fmt: skip
+    return steps, draw(st.sets(st.integers(0, len(steps) - 1), min_size=1, max_size=3))
+
+
+@settings(max_examples=rounds(300, plain=40), deadline=None)
+@given(
+    polynomials(), st.sampled_from([MOST_SHORT - 1, MOST_SHORT + 9, 1000, 4500]),
+    st.sampled_from(["f8", "f4"]), st.booleans(),
+)  # fmt: skip
+def test_chains_of_operations_have_the_bits_of_numpy(chain, count, dtype, is_loop):
+    steps, wanted = chain
+
+    def once(x, y, factor):
+        values = [x, y]
+        for name, a, b in steps:
+            values.append(getattr(np, name)(values[a % len(values)], values[b % len(values)]) * factor)
+        return [values[2 + k] + x for k in sorted(wanted)]
+
+    def f(x, y, factor):
+        if not is_loop:
+            return once(x, y, factor)
+        return tape.fori_loop(0, 3, lambda _, state: [y + once(*state, y, factor)[0] * factor], [x])
+
+    x, y = (numbers(count, k, dtype) - 4 for k in range(2))
+    factor = x.dtype.type(0.3)
+    compiled, _ = compiled_for(f, x, y, factor)
+    with np.errstate(all="ignore"):
+        for found, expected in zip(compiled(x, y, factor), f(x, y, factor), strict=True):
+            np.testing.assert_array_equal(found, expected)
