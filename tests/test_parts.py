@@ -378,3 +378,25 @@ def test_parts_that_follow_each_other_are_along_an_axis(shape):
         assert _along_an_axis(wrong, shape) is None
     if len(shape) > 1:
         assert _along_an_axis([part(0, 3), part(3, 3, others=1)], shape) is None
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, complex, int])
+@pytest.mark.parametrize(
+    "index", [slice(2, 5), slice(3), slice(4, None), 2, (slice(None), slice(1, 3)), (0, 2)]
+)
+def test_derivatives_of_slices_have_zeros_around_them(dtype, index):
+    """Of the signs that adding to zeros gives them, however long the rest is."""
+    for shape in ((9, 4), (9, 400)):
+        x = (np.arange(np.prod(shape)).reshape(shape) - 7).astype(dtype)
+
+        def f(g, shape=shape):
+            part = tape.ops.add_at(np.zeros(shape, dtype), g, index)
+            return part, part * 2
+
+        compiled = tape.compile(f)
+        for g in (x[index], np.zeros_like(x[index]) * np.asarray(-1, dtype), x[index] * 3):
+            for _ in range(2):
+                for found, wanted in zip(compiled(g), f(g), strict=True):
+                    np.testing.assert_array_equal(found, wanted)
+                    for one, other in ((found.real, wanted.real), (found.imag, wanted.imag)):
+                        np.testing.assert_array_equal(np.signbit(one), np.signbit(other))

@@ -191,7 +191,7 @@ def join_parts(ir: IR) -> int:
         return 0
     readers = ir.uses()
     taken: set[int] = set()
-    zeros: dict[int, list[Instruction]] = {}
+    gaps: dict[int, tuple[int, Shape, Shape]] = {}  # the zero, and what is filled with it on either side
     for id in range(len(instructions) - 1, -1, -1):
         chain = [] if id in taken else _filling(instructions, readers, id)
         if not chain:
@@ -201,31 +201,37 @@ def join_parts(ir: IR) -> int:
         found = _along_an_axis(parts, instructions[id].shape)
         if found is None:
             continue
-        axis, gaps = found
+        axis, lengths = found
         order = sorted(range(len(chain)), key=lambda k: parts[k][axis][0])
-        values = [instructions[chain[k]].operands[1] for k in order]
+        values = tuple([instructions[chain[k]].operands[1] for k in order])
         of = instructions[id]
-        if any(gaps):
-            zero = instructions[instructions[chain[-1]].operands[0]].operands
-            shapes = [(*of.shape[:axis], gap, *of.shape[axis + 1 :]) for gap in gaps]
-            zeros[id] = [Instruction("broadcast", zero, (), shape, of.dtype) for shape in shapes]
-        instructions[id] = Instruction("concatenate", tuple(values), (axis,), of.shape, of.dtype)
-    return _between_zeros(ir, zeros)
+        if any(lengths):
+            (zero,) = instructions[instructions[chain[-1]].operands[0]].operands
+            before, behind = ((*of.shape[:axis], length, *of.shape[axis + 1 :]) for length in lengths)
+            gaps[id] = zero, before, behind
+        instructions[id] = Instruction("concatenate", values, (axis,), of.shape, of.dtype)
+    return _fill_gaps(ir, gaps) if gaps else 0
 
 
-def _between_zeros(ir: IR, zeros: dict[int, list[Instruction]]) -> int:
-    """Join zeros before and behind what instructions join, unless these are empty; return how many."""
-    if not zeros:
-        return 0
+def _fill_gaps(ir: IR, gaps: dict[int, tuple[int, Shape, Shape]]) -> int:
+    """Join zeros before and behind what instructions join, unless there are none; return how many are new.
+
+    What is joined is added to zero all the same: that makes negative zeros positive.
+    """
     new: list[Instruction] = []
     place: list[int] = []
     for id, of in enumerate(ir.instructions):
         operands = [place[x] for x in of.operands]
-        for k, zero in enumerate(zeros.get(id, ())):
-            if zero.size:
-                operands.insert(len(operands) if k else 0, len(new))
-                zero.operands = tuple([place[x] for x in zero.operands])
-                new.append(zero)
+        if id in gaps:
+            zero, *shapes = gaps[id]
+            if of.dtype.kind in "fc":
+                for k, x in enumerate(operands):
+                    operands[k] = len(new)
+                    new.append(Instruction("add", (x, place[zero]), (), new[x].shape, of.dtype))
+            for at, shape in zip((0, len(operands) + 1), shapes, strict=True):
+                if 0 not in shape:
+                    operands.insert(at, len(new))
+                    new.append(Instruction("broadcast", (place[zero],), (), shape, of.dtype))
         of.operands = tuple(operands)
         place.append(len(new))
         new.append(of)
