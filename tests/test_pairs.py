@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tape
 from tape.kernels.codes import MOST_SHORT, PAIRS
 from tests.naive_program import compiled_for
+from tests.test_operands import rows_of
 from tests.tiers import rounds
 
 SECOND = {
@@ -110,6 +111,13 @@ def test_the_state_of_a_loop_is_overwritten_all_the_same():
     assert len(body.plan.donations) == 2
     for found, wanted in zip(compiled(x, y), f(x, y), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_groups_count_both_operations_of_a_pair():
+    """They decide on how many threads share it."""
+    x = numbers(9000, 0, float)
+    (group,) = rows_of(compiled_for(lambda x, y: (x * 2.0 + y) / y, x, x)[0], "blocks")
+    assert (group["rows"], group["operations"]) == (2, 3)
 
 
 @st.composite

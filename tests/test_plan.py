@@ -290,6 +290,51 @@ def test_results_are_written_where_they_are_joined(name, options, size):
         assert elsewhere == copied - (name in ("a number first", "padded")) * copied
 
 
+def test_long_chains_of_joined_arrays_are_planned():
+    """Each of them is part of the next one, and read by itself as well."""
+
+    def f(x, v):
+        total = 0.0
+        for k in range(1500):
+            x = np.append(x, v * (1.0 + k))
+            total = total + np.sum(x[-3:])
+        return x * 1.0, total
+
+    x, v = np.arange(3.0), np.ones(1)
+    compiled, _ = compiled_for(f, x, v)
+    for found, wanted in zip(compiled(x, v + 1), f(x, v + 1), strict=True):
+        assert_close(found, wanted, 1e-12)
+
+
+@pytest.mark.parametrize("others", [20000, 5])
+def test_small_parts_that_are_read_late_do_not_keep_the_whole(others):
+    """But a part that is most of it may."""
+
+    def f(x, big):
+        total, small = 0.0, []
+        for k in range(40):
+            part = np.tanh(x * (1 + 0.01 * k))
+            small.append(part)
+            whole = np.concatenate([part, big])
+            total = total + np.dot(whole, np.cumsum(whole))
+        for part in small:
+            total = total + np.dot(part, np.cumsum(part))
+        return total
+
+    x, big = np.random.default_rng(0).normal(size=10), np.ones(others)
+    compiled, program = compiled_for(f, x, big)
+    assert_close(compiled(x + 1, big), f(x + 1, big), 1e-11)
+    assert program.plan.slots[ARENA] < 8 * (3 * others + 4000)
+
+
+def test_derivatives_of_columns_take_little_memory():
+    f = tape.grad(lambda x: np.sum(x[:, 3:4] ** 2))
+    x = np.random.default_rng(0).normal(size=(2000, 100))
+    compiled, program = compiled_for(f, x)
+    assert_close(compiled(x), f(x), 1e-14)
+    assert program.plan.slots[ARENA] < x.nbytes / 10
+
+
 def test_states_of_loops_that_are_added_to_stay_where_they_are():
     """However many additions there are, and not if the state is read in between."""
 

@@ -255,3 +255,7 @@ def test_a_row_of_single_numbers_is_that_of_all_its_instructions(clock):
     (timing,) = profile.timings
     assert len(timing.ids) == sum(len(step.members) for step in program.plan.steps)
     assert f"{len(timing.ids)} on a few numbers" in str(profile)
+
+
+def test_a_body_without_rows_has_no_parts():
+    assert parts._differences(np.zeros(0, np.int64), [], lambda stop: 1.0, 0.0) == []

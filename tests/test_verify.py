@@ -81,7 +81,7 @@ ROWS_BY_KIND = {
         "z": packed(LITERALS, 0), "out": OUT,
     },
     "load": lambda: {"itemsize": 8, **STRIDED, "x": packed(INPUT, 32), "out": OUT},
-    "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32, "once": 0},
+    "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32, "once": 0, "operations": 1},
     "scalar": lambda: {"kind": 3, "x": IN, "y": packed(LITERALS, 0), "out": OUT},
     "scalars": lambda: {"count": 2, "entries": (3, IN, packed(LITERALS, 0), OUT, 6, OUT, OUT, ARENA_AT)},
     "short": lambda: {
@@ -267,6 +267,7 @@ HARMLESS = (
     ("ravel_index", "length"),
     ("blocks", "block"),
     ("blocks", "portion"),
+    ("blocks", "operations"),
     ("by_rows", "columns"),
 )  # large numbers touch nothing
 NUMBERS = [

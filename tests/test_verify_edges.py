@@ -47,7 +47,8 @@ STACK_AT = {"worth": (1, MOST_WORTH), "batch": (1, MOST), "n": (1, MOST_INT32)}
 RANGES = {
     "unary": {"count": (1, MOST)},
     "cast": {"from": (0, 11), "to": (0, 11)},
-    "blocks": {"rows": (0, 0), "count": (1, 1024), "block": (1, MOST), "portion": (1, MOST), "once": (0, 0)},
+    "blocks": {"rows": (0, 0), "count": (1, 1024), "block": (1, MOST), "portion": (1, MOST), "once": (0, 0),
+               "operations": (0, MOST)},
     "by_rows": {"kind": (0, max(BY_ROWS.values())), "columns": (1, MOST)},
     "pair": {"kind": (0, len(PAIRS) - 1)},
     "load": STRIDED,

@@ -7,7 +7,7 @@ over the elements of an array becomes arithmetic on numbers.
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, prod
 from typing import TYPE_CHECKING
 
 from tape.program.ir.instructions import IR, Instruction
@@ -174,7 +174,7 @@ def skip_overwritten(ir: IR) -> None:
 def join_parts(ir: IR) -> int:
     """Replace additions that fill zeros part by part along an axis by a `concatenate`.
 
-    Zeros may be left before and behind the parts: a slice has such a derivative.
+    Zeros may be left before and behind the parts: a slice along the first axis has such a derivative.
 
     Parameters
     ----------
@@ -202,6 +202,8 @@ def join_parts(ir: IR) -> int:
         if found is None:
             continue
         axis, lengths = found
+        if any(lengths) and prod(instructions[id].shape[:axis]) != 1:  # many parts: adding takes less time
+            continue
         order = sorted(range(len(chain)), key=lambda k: parts[k][axis][0])
         values = tuple([instructions[chain[k]].operands[1] for k in order])
         of = instructions[id]

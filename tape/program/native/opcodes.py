@@ -10,7 +10,7 @@ from __future__ import annotations
 from tape.kernels.registry import REGISTRY
 
 WIDTH = 20
-# Cycles of work, of elementwise rows elements times instructions: what is worth sharing with a thread that
+# Cycles of work, of elementwise rows elements times operations: what is worth sharing with a thread that
 # waits for work; how many times as much is worth starting one.
 WORTH_SHARING, WORTH_A_THREAD, MOST_WORTH = 1 << 14, 8, 1 << 14
 # An operand is the number of its slot times 8, which is where the slot's address is among those in a frame,
@@ -89,8 +89,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     # the strides of operands are those that the kind implies, 0 for a number
     "pair": ("kind", "count", "itemsize", "stride_x", "stride_y", "stride_z", "x", "y", "z", "out"),
     "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
-    # the first rows of blocks may be such whose results all blocks share: they run for the first one only
-    "blocks": ("rows", "count", "block", "portion", "once"),
+    # the first rows of blocks may be such whose results all blocks share: they run for the first one only;
+    # operations: on each element, two of a pair
+    "blocks": ("rows", "count", "block", "portion", "once", "operations"),
     # the rest
     "scalar": ("kind", "x", "y", "out"),
     "scalars": ("count", "entries"),  # many of them: its table has the fields of each

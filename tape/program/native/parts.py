@@ -256,7 +256,7 @@ def shared(row, frame):  # type: ignore[no-untyped-def]
         count, worth, portion = field(row, 5), field(row, 6), field(row, 11)
     elif kind == _BLOCKS:
         count, block, portion = field(row, 2), field(row, 3), field(row, 4)
-        worth = field(row, 1) * count // WORTH_SHARING
+        worth = field(row, 6) * count // WORTH_SHARING
     elif kind == _GUFUNC:
         count, worth, portion = (
             int64_at(field(frame, CODE) + 8 * field(row, 4)),

@@ -79,14 +79,9 @@ class Lifetimes:
         return True
 
     def share(self, wholes: dict[int, int]) -> None:
-        """Let owners of memory be parts of others, by the part."""
-        for id, root in enumerate(self.roots):
-            while root in wholes:
-                root = wholes[root]
-            self.roots[id] = root
+        """Let owners of memory be parts of others, by the part; no whole is a part itself."""
+        self.roots = [wholes.get(root, root) for root in self.roots]
         for part, whole in wholes.items():
-            while whole in wholes:
-                whole = wholes[whole]
             self.last[whole] = max(self.last[whole], self.last[part])
         self._known = -1
 
@@ -152,24 +147,10 @@ def allocate(
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
     _place_in_outputs(plan, layouts, sizes, lifetimes, is_body)
+    joined, shifts = _join_in_place(plan, layouts, sizes, lifetimes)
     places, last, roots = plan.places, lifetimes.last, lifetimes.roots
     arena = _Arena()
     held: dict[int, tuple[int, int]] = {}  # offset in the arena and size, by owner
-    joined, shifts = _join_in_place(plan, layouts, sizes, lifetimes)
-
-    def place_joined(id: int) -> None:
-        whole, start = joined[id]
-        if places[whole] is None:
-            if whole in joined:
-                place_joined(whole)
-            else:
-                shift = shifts[whole]
-                held[whole] = offset, _ = arena.take(sizes[whole] + shift), sizes[whole] + shift
-                places[whole] = Place(ARENA, offset + shift, layouts[whole].strides)
-        there = places[whole]
-        assert there is not None
-        places[id] = Place(there.slot, there.offset + start, layouts[id].strides)
-
     for at, step in enumerate(plan.steps):
         dying: list[int] = []  # owners of memory without further readers
         near: list[int] = []
@@ -179,8 +160,13 @@ def allocate(
             given = [root for x in instruction.operands if last[root := roots[x]] == at and root in held]
             dying += given
             if id in joined:
-                if places[id] is None:
-                    place_joined(id)
+                whole, start = joined[id]
+                there = places[whole]
+                if there is None:
+                    shift = shifts[whole]
+                    held[whole] = offset, _ = arena.take(sizes[whole] + shift), sizes[whole] + shift
+                    there = places[whole] = Place(ARENA, offset + shift, layouts[whole].strides)
+                places[id] = Place(there.slot, there.offset + start, layouts[id].strides)
                 continue
             if places[id] is not None or instruction.op == "guard":
                 continue
@@ -278,17 +264,20 @@ def _join_in_place(
 ) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
     """Let results be written to their part of the array that they are joined to: that saves copies.
 
-    Their memory is that of the array from here on.
+    Their memory is that of the array from here on. It is not kept for longer than that, unless they are most
+    of it.
 
     Returns
     -------
     joined : dict of int to tuple of int
-        The array and the offset in it, in bytes, by the instruction.
+        The array and the offset in it, in bytes, by the instruction. Of arrays that are joined themselves,
+        the last one.
     shifts : dict of int to int
         How far each array should be from an aligned address, so that its longest part is at one: writing in
         other places takes twice as long.
     """
     instructions, places, last = plan.instructions, plan.places, list(lifetimes.last)
+    outputs = set(plan.outputs)
     kept = {plan.outputs[k] for k in plan.donations}  # in memory that others may read before
     joined: dict[int, tuple[int, int]] = {}
     shifts: dict[int, int] = {}
@@ -299,17 +288,19 @@ def _join_in_place(
             continue
         if layouts[whole].strides != c_strides(of.shape, of.dtype.itemsize):
             continue
-        is_overwritten = places[whole] is not None and whole not in plan.outputs  # by what last reads it
-        end = last[whole] if is_overwritten else len(plan.steps)
+        is_output = whole in outputs
+        is_overwritten = places[whole] is not None and not is_output  # by what is the last to read it
+        end = len(plan.steps) if is_output else last[whole] - 1 if is_overwritten else last[whole]
         offset = longest = 0
         for x in of.operands:
             size = instructions[x].size * of.dtype.itemsize
             root = layouts[x].root
             source = instructions[root]
+            is_most = 2 * size >= sizes[whole] and not is_overwritten
             if (
                 root not in joined
                 and places[root] is None
-                and last[root] < end
+                and (last[root] <= end or is_most)
                 and sizes[root] == size > 0
                 and _is_written_anew(source)
                 and is_contiguous(instructions[x], layouts[x])
@@ -320,7 +311,12 @@ def _join_in_place(
                 if size > longest:
                     longest, shifts[whole] = size, -offset % ALIGNMENT
             offset += size
-    lifetimes.share({root: whole for root, (whole, _) in joined.items()})
+    for part in sorted(joined, reverse=True):
+        whole, offset = joined[part]
+        if whole in joined:
+            outer, start = joined[whole]
+            joined[part] = outer, start + offset
+    lifetimes.share({part: whole for part, (whole, _) in joined.items()})
     return joined, shifts
 
 

@@ -50,6 +50,7 @@ class _Pairs:
     def __init__(self, plan: Plan, layouts: Sequence[Layout]) -> None:
         self.plan, self.layouts = plan, layouts
         self.instructions = plan.instructions
+        self.outputs = set(plan.outputs)
 
     def join(self) -> set[int]:
         """Do so for all steps."""
@@ -66,7 +67,7 @@ class _Pairs:
                     continue
                 for k, x in enumerate(of.operands):
                     before = step_of.get(x, -1)
-                    if x not in gone and before >= 0 and self._may_join(x, of, before, at):
+                    if before >= 0 and self._may_join(x, of, before, at):
                         self.instructions[id] = self._pair(of, k)
                         gone.add(x)
                         break
@@ -123,7 +124,7 @@ class _Pairs:
         """
         for id in step.members:
             of = self.instructions[id]
-            if id in self.plan.outputs and any(self.instructions[root].op == "input" for root in roots):
+            if id in self.outputs and any(self.instructions[root].op == "input" for root in roots):
                 return True
             k = INSTRUCTIONS[of.op].overwrites
             if k is not None and self.layouts[of.operands[k]].root in roots:

@@ -126,7 +126,7 @@ def _differences(
     code: np.ndarray, cuts: Sequence[_Cut], timed: Callable[[int], float], before: float
 ) -> list[Part]:
     """Return what each cut adds to the time of those before it."""
-    together = -(-len(cuts) // _MOST)
+    together = max(1, -(-len(cuts) // _MOST))
     found = []
     for first in range(0, len(cuts), together):
         some = cuts[first : first + together]

@@ -12,7 +12,7 @@ from typing import Any
 from tape.kernels.codes import BY_ROWS, CAST_CODES, PAIRS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.functions import loop_number
-from tape.program.native.opcodes import REGISTERS, packed
+from tape.program.native.opcodes import FIELDS, REGISTERS, packed
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import Place, broadcast_strides, collapsed_together, offsets, period
 from tape.program.plan.numbers import code_of
@@ -22,6 +22,7 @@ from tape.program.runtime.encode_numbers import Recipe, recipe_of, short_code, w
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
+_ROWS, _ONCE, _OPERATIONS = (1 + FIELDS["blocks"].index(field) for field in ("rows", "once", "operations"))
 _LONG_RUN, _MOST_RUNS = 1024, 16
 """Bytes of a run of elements that a row of its own is worth, and how many runs."""
 
@@ -65,7 +66,8 @@ class ElementwiseWriter(Writer):
         time = sum([nanoseconds(instructions, id) for id in step.members])
         blocks = portion(-(-size // step.block), time, is_shared=True)
         self.emit(
-            "blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block), once=0
+            "blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block), once=0,
+            operations=0,
         )  # fmt: skip
         loaded: dict[int, Place] = {}
         for id in step.members:
@@ -74,7 +76,9 @@ class ElementwiseWriter(Writer):
                 self._copy_in_blocks(id, instructions[id], loaded)
             else:
                 self._elementwise(id, instructions[id], loaded)
-        self.rows[self._head][1] = len(self.rows) - self._head - 1
+        head, rows = self.rows[self._head], len(self.rows) - self._head - 1
+        head[_ROWS] = rows
+        head[_OPERATIONS] = rows + sum([instructions[id].op == "pair" for id in step.members])
 
     def _elementwise(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
         """Write the row of an elementwise instruction: mostly that of an earlier one with other addresses."""
@@ -263,7 +267,7 @@ class ElementwiseWriter(Writer):
         self.rows.insert(self._head + 1, self.rows.pop())
         self.origins.pop()
         self.origins.insert(self._head + 1, self.origins[self._head])
-        head[-1] += 1
+        head[_ONCE] += 1
 
     def _copy_in_blocks(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
         (source,) = instruction.operands

@@ -132,7 +132,8 @@ class Routine:
         for name in ("blocks", "loop", *_SHARED):
             of_kind, fields = rows[rows[:, 0] == opcode(name)], FIELDS[name]
             if name == "blocks":
-                each = of_kind[:, 1] * of_kind[:, 2] // WORTH_SHARING
+                operations, count = (of_kind[:, 1 + fields.index(field)] for field in ("operations", "count"))
+                each = operations * count // WORTH_SHARING
             elif name == "loop":
                 each = np.array([body._worth() for body in self.bodies])[of_kind[:, 1]] * of_kind[:, 2]
             else:

@@ -23,6 +23,7 @@ def blocks(v: Checks, group: Rows) -> None:
     block = group.between("block", 1, MOST)
     group.between("portion", 1, MOST)
     group.between("once", 0, rows)
+    group.between("operations", 0, MOST)
     for k, at in enumerate(group.numbers + 1):
         inside = slice(at, at + rows[k])
         if (kinds[inside] > LAST_ELEMENTWISE).any():
