@@ -59,13 +59,19 @@ class Scattered:
     def dense(self) -> np.ndarray:
         """The array itself."""
         total = np.zeros(self.shape, self.values.dtype)
-        self.add_to(total)
+        if self._names_each_once():
+            total[self.index] = self.values
+        else:
+            self.add_to(total)
         return total
+
+    def _names_each_once(self) -> bool:
+        return not any(isinstance(part, np.ndarray) for part in self.index)
 
     def add_to(self, total: np.ndarray) -> None:
         """Do ``total += self``."""
         index, values = self.index, self.values
-        if not any(isinstance(part, np.ndarray) for part in index):  # no element is named twice
+        if self._names_each_once():
             total[index] += values
         elif not self._add_rows_to(total):
             try:

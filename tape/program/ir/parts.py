@@ -8,7 +8,7 @@ over the elements of an array becomes arithmetic on numbers.
 from __future__ import annotations
 
 from math import gcd, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import VIEWS
@@ -172,7 +172,7 @@ def skip_overwritten(ir: IR) -> None:
 
 
 def join_parts(ir: IR) -> int:
-    """Replace additions that fill zeros part by part along an axis by a `concatenate`.
+    """Replace what fills zeros part by part along an axis by a `concatenate`.
 
     Zeros may be left before and behind the parts: a slice along the first axis has such a derivative.
 
@@ -187,11 +187,11 @@ def join_parts(ir: IR) -> int:
         Number of instructions added, zeros.
     """
     instructions = ir.instructions
-    if not any(instruction.op == "add_at" for instruction in instructions):
+    if not any(instruction.op in WRITES for instruction in instructions):
         return 0
     readers = ir.uses()
     taken: set[int] = set()
-    gaps: dict[int, tuple[int, Shape, Shape]] = {}  # the zero, and what is filled with it on either side
+    gaps: dict[int, _Gaps] = {}
     for id in range(len(instructions) - 1, -1, -1):
         chain = [] if id in taken else _filling(instructions, readers, id)
         if not chain:
@@ -210,30 +210,41 @@ def join_parts(ir: IR) -> int:
         if any(lengths):
             (zero,) = instructions[instructions[chain[-1]].operands[0]].operands
             before, behind = ((*of.shape[:axis], length, *of.shape[axis + 1 :]) for length in lengths)
-            gaps[id] = zero, before, behind
+            is_added = [instructions[chain[k]].op == "add_at" for k in order]
+            gaps[id] = _Gaps(zero, before, behind, is_added)
         instructions[id] = Instruction("concatenate", values, (axis,), of.shape, of.dtype)
     return _fill_gaps(ir, gaps) if gaps else 0
 
 
-def _fill_gaps(ir: IR, gaps: dict[int, tuple[int, Shape, Shape]]) -> int:
+class _Gaps(NamedTuple):
+    """What parts of zeros are joined to: the zero, the shapes on either side; and which parts are added."""
+
+    zero: int
+    before: Shape
+    behind: Shape
+    is_added: list[bool]
+
+
+def _fill_gaps(ir: IR, gaps: dict[int, _Gaps]) -> int:
     """Join zeros before and behind what instructions join, unless there are none; return how many are new.
 
-    What is joined is added to zero all the same: that makes negative zeros positive.
+    Parts that were added to zero are so all the same: that makes negative zeros positive.
     """
     new: list[Instruction] = []
     place: list[int] = []
     for id, of in enumerate(ir.instructions):
         operands = [place[x] for x in of.operands]
-        if id in gaps:
-            zero, *shapes = gaps[id]
-            if of.dtype.kind in "fc":
-                for k, x in enumerate(operands):
+        gap = gaps.get(id)
+        if gap is not None:
+            zero = place[gap.zero]
+            for k, x in enumerate(operands):
+                if gap.is_added[k] and of.dtype.kind in "fc":
                     operands[k] = len(new)
-                    new.append(Instruction("add", (x, place[zero]), (), new[x].shape, of.dtype))
-            for at, shape in zip((0, len(operands) + 1), shapes, strict=True):
+                    new.append(Instruction("add", (x, zero), (), new[x].shape, of.dtype))
+            for at, shape in ((0, gap.before), (len(operands) + 1, gap.behind)):
                 if 0 not in shape:
                     operands.insert(at, len(new))
-                    new.append(Instruction("broadcast", (place[zero],), (), shape, of.dtype))
+                    new.append(Instruction("broadcast", (zero,), (), shape, of.dtype))
         of.operands = tuple(operands)
         place.append(len(new))
         new.append(of)
@@ -275,10 +286,13 @@ def join_nested(ir: IR) -> None:
 
 
 def _filling(instructions: list[Instruction], readers: list[int], id: int) -> list[int]:
-    """Return the additions that lead from zeros to this one and that nothing else reads."""
+    """Return the additions that lead from zeros to this one and that nothing else reads.
+
+    The first of them may be written there instead.
+    """
     chain: list[int] = []
-    while instructions[id].op == "add_at" and len(instructions[id].attrs) == 2:
-        if chain and readers[id] != 1:
+    while instructions[id].op in WRITES and len(instructions[id].attrs) == 2:
+        if chain and (readers[id] != 1 or instructions[chain[-1]].op == "put"):
             return []
         chain.append(id)
         id = instructions[id].operands[0]
