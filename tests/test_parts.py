@@ -405,20 +405,13 @@ def test_derivatives_of_slices_have_zeros_around_them(dtype, index):
 @pytest.mark.parametrize(
     "index", [slice(2, 5), slice(None, None, 2), 2, (slice(None), 1), (slice(None), slice(1, 3))]
 )
-@pytest.mark.parametrize("others", [0, 1])
-def test_adjoints_of_slices_have_the_signs_that_they_have_without_programs(index, others):
-    """What is read alone is written, what comes to it is added."""
-
-    def f(x, g):
-        read = np.sum(x[index] * g)
-        for k in range(others):
-            read = read + np.sum(x[k : k + 4, k:] * -0.0)
-        return read
-
-    gradient = tape.grad(f)
+def test_adjoints_of_a_slice_have_the_signs_that_they_have_without_programs(index):
+    """What is read once is written to zeros, not added."""
+    gradient = tape.grad(lambda x, g: np.sum(x[index] * g))
     compiled = tape.compile(gradient)
     x = np.ones((9, 4))
     for g in (-0.0, 0.0, 2.0, -0.0):
         found, wanted = compiled(x, np.float64(g)), gradient(x, np.float64(g))
         np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+        assert np.signbit(found).any() == np.signbit(g)
