@@ -69,13 +69,26 @@ def test_every_instruction_has_a_line():
         assert sorted(shown) == [id for id, i in enumerate(instructions) if i.op not in hidden]
         for id, line in zip(shown, lines, strict=True):
             instruction = instructions[id]
-            name = instruction.attrs[0] if instruction.op in ("fold", "kernel") else instruction.op
+            named = instruction.op in ("fold", "kernel", "pair")  # a pair is one operation of another
+            name = instruction.attrs[0] if named else instruction.op
             assert f"{name.removeprefix('vector_')}(" in line or (name == "callback" and "callback " in line)
             assert f"{instruction.dtype}{list(instruction.shape)}" in line
         ops |= {instruction.op for instruction in instructions}
     systems = {"solve", "triangular_solve", "cholesky"}
     others = {"matmul", "take", "add_at", "concatenate", "callback", "where", "fold", "scan"}
     assert ops >= systems | others | VIEWS - {"again", "part"}  # of checkpoints and loops
+
+
+@pytest.mark.parametrize(("f", "shown"), [
+    (lambda x, y: x * 2.0 + y, "add(multiply({x}, 2.0), {y})"),
+    (lambda x, y: y - x * y, "subtract({y}, multiply({x}, {y}))"),
+])  # fmt: skip
+def test_pairs_are_shown_as_one_operation_of_another(f, shown):
+    x = np.ones(300)
+    program = tape.compile(f)
+    program(x, x + 1)
+    (made,) = program.programs.values()
+    assert shown.format(x="in0", y="in1") in str(made)
 
 
 def test_operands_come_before_their_use():
