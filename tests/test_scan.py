@@ -1,6 +1,7 @@
 """Scans in stretches: the same numbers in every transform, fewer carries kept, and steps that run again."""
 
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ import tape
 from tape import errors, tree
 from tests.naive_loops import CASES, PYTHON, TAPE
 from tests.test_loops import NAMES, assert_alike, data, transformed
-from tests.tiers import grid
+from tests.tiers import cover, is_full
 
 CHECKPOINTS = ["sqrt", 1, 2, 3, 100]
 STRETCHES = [(1, "sqrt"), (2, 1), (5, 2), (5, 100), (5, "sqrt"), (12, 1), (12, 3), (12, "sqrt")]
@@ -26,11 +27,16 @@ def in_stretches(checkpoint):
 SCANNING = [case for case in CASES if "scan" in case.__code__.co_names and case.__name__ != "clipping_rule"]
 
 
+STRETCHED = cover(SCANNING, NAMES, STRETCHES)
+if is_full():  # three of each case under each transform: all of them take minutes
+    pairs = cover([*product(SCANNING, NAMES)], STRETCHES, times=3)
+    STRETCHED = [*dict.fromkeys([*STRETCHED, *[(*pair, stretches) for pair, stretches in pairs]])]
+
+
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
-@grid(
-    ids=lambda value: getattr(value, "__name__", str(value)), times=1, case=SCANNING, name=NAMES,
-    stretches=STRETCHES,
-)  # fmt: skip
+@pytest.mark.parametrize(
+    ("case", "name", "stretches"), STRETCHED, ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_stretches_change_no_number(case, name, stretches):
     n, checkpoint = stretches
     python, eager = (transformed(name, case, loops) for loops in (PYTHON, in_stretches(checkpoint)))
