@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
 _UNDETERMINED = re.compile(
     r"@|linear\(|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|intersect1d"
-    r"|median|scan|fori|map"
+    r"|median|scan|fori|map|while_loop"
 )
 _OVERWRITTEN = re.compile(r"\.fill\(|\[(\.\.\.|:)\] = |out=")
 _LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
