@@ -59,19 +59,13 @@ class Scattered:
     def dense(self) -> np.ndarray:
         """The array itself."""
         total = np.zeros(self.shape, self.values.dtype)
-        if self._names_each_once():
-            total[self.index] = self.values
-        else:
-            self.add_to(total)
+        self.add_to(total)
         return total
-
-    def _names_each_once(self) -> bool:
-        return not any(isinstance(part, np.ndarray) for part in self.index)
 
     def add_to(self, total: np.ndarray) -> None:
         """Do ``total += self``."""
         index, values = self.index, self.values
-        if self._names_each_once():
+        if not any(isinstance(part, np.ndarray) for part in index):  # no element is named twice
             total[index] += values
         elif not self._add_rows_to(total):
             try:

@@ -42,7 +42,7 @@ NATIVE_DTYPES = frozenset({*CAST_CODES, *conversions.PARTS})
 ALL_NATIVE = frozenset(DTYPE_CODES)
 """Those of them that all ``lower`` rules take."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
-_SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at", "put"})
+_SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
 """An identity of these applies to operands of one shape only if one of them is such an instruction."""
 _TELLING = frozenset({"literal", "broadcast"})
 """Instructions that may be one known number."""
@@ -523,10 +523,9 @@ class Builder:
         return indexing.updated(self, total, values, index, is_added=True)
 
     def written(self, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
-        """Return zeros with values written at an index, or added up where it may name an element twice."""
+        """Return zeros with values added at an index."""
         zeros = self.broadcast(self.literal(0, values.dtype), shape)
-        has_arrays = any(isinstance(part, (Value, np.ndarray)) for part in index)
-        return indexing.updated(self, zeros, values, index, is_added=has_arrays)
+        return indexing.updated(self, zeros, values, index, is_added=True)
 
     def concatenate(self, values: Sequence[Value], axis: int) -> Value:
         """Join arrays of one dtype along an axis."""

@@ -58,8 +58,8 @@ def _to_rows(b: Builder, x: Value, y: Value, is_taken: bool) -> Value | None:
 
 
 def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
-    """Add only elements that were written or added to zeros at an index; return None for other parts."""
-    if part.op not in ("add_at", "put") or total.shape != part.shape:
+    """Add only the elements that are not zero, if they were added to zeros at an index; else return None."""
+    if part.op != "add_at" or total.shape != part.shape:
         return None
     instruction = b.ir.instructions[part.id]
     zeros, values, *index = b.operands_of(instruction)
