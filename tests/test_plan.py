@@ -118,7 +118,8 @@ def check_alignment_and_size(plan):
         if place is not None and place.slot in (ARENA, REGISTERS) and root[id] == id:
             is_number = plan.instructions[id].size * plan.instructions[id].dtype.itemsize <= 8
             is_joined = id in {root[x] for x in plan.instructions[id].operands}  # its longest part is aligned
-            assert place.offset % (8 if is_number or is_joined else ALIGNMENT) == 0
+            unit = plan.instructions[id].dtype.itemsize if is_joined else 8 if is_number else ALIGNMENT
+            assert place.offset % unit == 0
     count = len([id for step in plan.steps for id in step.members])
     assert plan.slots[ARENA] <= plan.value_bytes + count * ALIGNMENT
 

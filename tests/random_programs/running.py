@@ -230,7 +230,7 @@ def _sizes(seed: int) -> Iterator[None]:
     """Let three of four programs do to small arrays what is done to long or large ones."""
     with ExitStack() as stack:
         if seed & 1:
-            stack.enter_context(patch.object(pairs, "MOST_SHORT", 1))
+            stack.enter_context(patch.multiple(pairs, MOST_SHORT=1, _LONG_BYTES=1))
         if seed & 2:
             for module in (planner, sinking, contract):
                 stack.enter_context(patch.object(module, "GROUPED_BYTES", 32))

@@ -60,7 +60,8 @@ def sink_slices(ir: IR) -> int:
     """
     if all(of.op != "slice" for of in ir.instructions):
         return 0
-    return _Slices(ir).sink()
+    slices = _Slices(ir)
+    return slices.sink() if slices.sunk else 0
 
 
 class _Sinking:

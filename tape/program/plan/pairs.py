@@ -22,11 +22,12 @@ __all__ = ["join_pairs"]
 
 _FARTHEST = 16
 """Steps between two that become one: the operands of the first are in memory so much longer."""
+_LONG_BYTES = MOST_SHORT * min(dtype.itemsize for dtype in KERNEL_DTYPES)
 _FIRST = frozenset([first for first, *_ in PAIRS])
 _SECOND = frozenset([second for _, second, _ in PAIRS]) & _FIRST
 
 
-def join_pairs(plan: Plan, layouts: Sequence[Layout]) -> set[int]:
+def join_pairs(plan: Plan, layouts: Sequence[Layout], sizes: Sequence[int]) -> set[int]:
     """Let the second of two operations compute both, where nothing else reads what is between them.
 
     Both are in one group, or in none and longer than what short rows compute.
@@ -37,13 +38,16 @@ def join_pairs(plan: Plan, layouts: Sequence[Layout]) -> set[int]:
         Its steps are changed, and the instructions that become a pair.
     layouts : sequence of Layout
         Of each instruction.
+    sizes : sequence of int
+        The bytes of each result.
 
     Returns
     -------
     set of int
         Instructions that nothing runs any more.
     """
-    return _Pairs(plan, layouts).join()
+    is_long = any(step.block > 0 or sizes[step.members[0]] > _LONG_BYTES for step in plan.steps)
+    return _Pairs(plan, layouts).join() if is_long else set()
 
 
 class _Pairs:
@@ -55,8 +59,6 @@ class _Pairs:
     def join(self) -> set[int]:
         """Do so for all steps."""
         steps = self.plan.steps
-        if not any(self._is_first(self.instructions[id]) for step in steps for id in step.members):
-            return set()
         self.uses = self._uses()
         step_of = {id: at for at, step in enumerate(steps) for id in step.members}
         gone: set[int] = set()

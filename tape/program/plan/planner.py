@@ -131,7 +131,7 @@ class _Planner:
         result.results = self.results
         self._name_slots()
         self._group()
-        self._drop(join_pairs(result, self.layouts))
+        self._drop(join_pairs(result, self.layouts, self.sizes))
         self._sort_numbers()
         lifetimes = Lifetimes(result, self.layouts)
         if self.donated and self._donate(lifetimes):
