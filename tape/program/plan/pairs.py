@@ -22,7 +22,7 @@ __all__ = ["join_pairs"]
 
 _FARTHEST = 16
 """Steps between two that become one: the operands of the first are in memory so much longer."""
-_LONG_BYTES = MOST_SHORT * min(dtype.itemsize for dtype in KERNEL_DTYPES)
+_LONG_BYTES = 4 * MOST_SHORT  # of float32
 _FIRST = frozenset([first for first, *_ in PAIRS])
 _SECOND = frozenset([second for _, second, _ in PAIRS]) & _FIRST
 
