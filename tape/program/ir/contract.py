@@ -276,9 +276,7 @@ def _transpose_products(ir: IR) -> int:
                 continue
         place.append(len(new))
         new.append(instruction)
-    ir.instructions = new
-    ir.inputs = [None if id is None else place[id] for id in ir.inputs]
-    ir.outputs = [place[id] for id in ir.outputs]
+    ir.replace(new, place)
     return len(new) - len(old)
 
 

@@ -210,9 +210,7 @@ class _Replacing(Appending):
             self.place.append(len(self.new))
             operands = tuple([self.place[x] for x in of.operands])
             self.new.append(Instruction(of.op, operands, of.attrs, of.shape, of.dtype))
-        self.ir.instructions = self.new
-        self.ir.inputs = [None if id is None else self.place[id] for id in self.ir.inputs]
-        self.ir.outputs = [self.place[id] for id in self.ir.outputs]
+        self.ir.replace(self.new, self.place)
 
     def _kernel(self, of: _Sum, fold: Instruction) -> int:
         """Append a kernel, and views of its operands and its result; return where the result is."""

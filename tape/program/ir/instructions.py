@@ -8,7 +8,7 @@ Python. `tape.program.ir.table` has an entry for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,6 +114,12 @@ class IR:
         for id in self.outputs:
             uses[id] += 1
         return uses
+
+    def replace(self, instructions: list[Instruction], place: Sequence[int] | dict[int, int]) -> None:
+        """Take other instructions, given where the result of each one so far is among them."""
+        self.instructions = instructions
+        self.inputs = [None if id is None else place[id] for id in self.inputs]
+        self.outputs = [place[id] for id in self.outputs]
 
     def drop_dead(self) -> None:
         """Drop what no output and no guard depends on, and renumber the rest."""

@@ -51,9 +51,7 @@ def pack(ir: IR) -> int:
             operands, attrs = (*operands[:first], *panels, *operands[first:]), (_Packed(loop, found).loop,)
         place.append(len(new))
         new.append(Instruction(of.op, operands, attrs, of.shape, of.dtype))
-    ir.instructions = new
-    ir.inputs = [None if id is None else place[id] for id in ir.inputs]
-    ir.outputs = [place[id] for id in ir.outputs]
+    ir.replace(new, place)
     prune(ir)  # of the factors as they were
     ir.drop_dead()
     return len(ir.instructions) - count

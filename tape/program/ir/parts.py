@@ -249,9 +249,7 @@ def _fill_gaps(ir: IR, gaps: dict[int, _Gaps]) -> int:
         place.append(len(new))
         new.append(of)
     added = len(new) - len(ir.instructions)
-    ir.instructions = new
-    ir.inputs = [None if id is None else place[id] for id in ir.inputs]
-    ir.outputs = [place[id] for id in ir.outputs]
+    ir.replace(new, place)
     return added
 
 

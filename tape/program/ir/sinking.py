@@ -85,16 +85,14 @@ class _Sinking:
     def sink(self) -> int:
         """Do so for all that can sink, and return how many instructions that adds."""
         for of in self.old:
-            if not self.is_sunk(of):
+            if not self.try_to_sink(of):
                 self.place.append(len(self.new))
                 self.push(of, tuple([self.place[x] for x in of.operands]), of.shape)
         ir = self.ir
-        ir.instructions = self.new
-        ir.inputs = [None if id is None else self.place[id] for id in ir.inputs]
-        ir.outputs = [self.place[id] for id in ir.outputs]
+        ir.replace(self.new, self.place)
         return len(self.new) - len(self.old)
 
-    def is_sunk(self, of: Instruction) -> bool:
+    def try_to_sink(self, of: Instruction) -> bool:
         """Move an instruction, and note its place, if it can sink; return whether."""
         raise NotImplementedError
 
@@ -122,7 +120,7 @@ class _Slices(_Sinking):
                     if self.uses[x] == 1 and self.old[x].op in ELEMENTWISE and part[1] != self.old[x].shape:
                         self.wanted[x] = part
 
-    def is_sunk(self, of: Instruction) -> bool:
+    def try_to_sink(self, of: Instruction) -> bool:
         id = len(self.place)
         if id in self.sunk:
             self.place.append(self.place[of.operands[0]])
@@ -169,6 +167,8 @@ class _Slices(_Sinking):
 
 
 class _Takes(_Sinking):
+    """Reading by indices moves towards the operands of what nothing else reads."""
+
     def __init__(self, ir: IR) -> None:
         super().__init__(ir)
         self.takes: dict[tuple[int, int], list[Instruction]] = {}  # by what they read, and the axis
@@ -176,7 +176,7 @@ class _Takes(_Sinking):
             if of.op == "take":
                 self.takes.setdefault((of.operands[0], of.attrs[0]), []).append(of)
 
-    def is_sunk(self, of: Instruction) -> bool:
+    def try_to_sink(self, of: Instruction) -> bool:
         return of.op == "take" and self._is_worth_it(of)
 
     def _is_worth_it(self, take: Instruction) -> bool:

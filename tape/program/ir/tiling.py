@@ -61,9 +61,7 @@ def tile(ir: IR) -> tuple[int, int]:
         return 0, 0
     made = TileLoops(best)
     made.build()
-    ir.instructions = made.new
-    ir.inputs = [None if id is None else made.place[id] for id in ir.inputs]
-    ir.outputs = [made.place[id] for id in ir.outputs]
+    ir.replace(made.new, made.place)
     join_nested(ir)  # rows of tiles, and what was left over
     ir.drop_dead()
     moved = sum(map(len, best.loops.values()))
