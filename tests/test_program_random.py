@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tape.program.plan import memory, planner
+from tape.program.plan import memory, pairs, planner
 from tests import naive_program
 from tests.oracles import assert_close
 from tests.tiers import rounds
@@ -278,6 +278,7 @@ def groups_above(size):
     """Elementwise results of more than so many bytes (eight at least) are computed in groups, by blocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "GROUPED_BYTES", size)
+        patch.setattr(pairs, "_LONG_BYTES", size)
         yield
 
 

@@ -30,6 +30,7 @@ from tape.program.native.opcodes import (
     THREADS,
     WIDTH,
 )
+from tape.program.plan import pairs
 from tape.program.plan import planner as planning
 from tape.program.program import Program
 from tape.program.record.recording import record
@@ -60,6 +61,7 @@ def reverified(made):
 
 def test_programs_of_the_op_table(monkeypatch):
     """Gradients, where there are any; in blocks, and not."""
+    monkeypatch.setattr(pairs, "_LONG_BYTES", 8)
     for k, case in enumerate(a_third(one_of_each(TWO_OF_EACH), 2)):
         monkeypatch.setattr(planning, "GROUPED_BYTES", 8 if k % 2 else 16384)
         f, args = case.on(tape.ops), case.args()
@@ -309,7 +311,7 @@ def mutated(rng, made):
 def fuzz(seed, count):
     """Run every mutant that is accepted; prints how many there were."""
     rng = np.random.default_rng(seed)
-    benches = []
+    benches, pairs._LONG_BYTES = [], 8
     for planning.GROUPED_BYTES, pauses.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
         benches += [Bench(program(f, *args), args) for f, args in subjects()]
     for bench in benches:

@@ -44,7 +44,7 @@ def complaint(value: Any) -> str | None:
     kind: Any = type(value)
     if is_sparse(value):
         return "a sparse array. Multiply by it with @, or convert it with .toarray()"
-    if kind is np.ndarray or not isinstance(value, np.ndarray):
+    if kind is np.ndarray or not issubclass(kind, np.ndarray):
         return None
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array. Fill it, and multiply by the mask"

@@ -210,9 +210,11 @@ def _title(function: Any) -> str:
 
 def _values_in(argument: Any) -> Any:
     """Return the values of Vars, one level down: outer Vars may have to know what is read of them."""
+    if isinstance(argument, Handle):
+        return argument.node.value
     if isinstance(argument, (list, tuple)):
         return type(argument)(_values_in(part) for part in argument)
-    return argument.node.value if isinstance(argument, Handle) else argument
+    return argument
 
 
 def _into_plain(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

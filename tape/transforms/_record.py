@@ -413,7 +413,7 @@ class Recording:
         if (wrong := complaint(leaf)) is not None:
             name = tree.names(structure, f"argument {position} of {self.name}")[k]
             raise errors.DTypeError(f"{self.transform}: {name} is {wrong}")
-        if not isinstance(leaf, (float, Handle)):
+        if not isinstance(leaf, (Handle, float)):
             try:
                 array = np.asarray(leaf)
             except ValueError as error:

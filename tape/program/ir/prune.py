@@ -102,7 +102,6 @@ def _without(loop: Loop, kept: list[int], needed: list[int]) -> Loop:
     prune(body)
     body.drop_dead()
     sink_slices(body)  # of what nothing else reads any more
-    body.drop_dead()
     first, last = loop.constants, loop.constants + loop.states
     constants = sum(k < first for k in needed)
     states = sum(first <= k < last for k in needed)

@@ -108,10 +108,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     join_nested(ir)
     ir.drop_dead()
     if not as_numpy:
-        made += sink_takes(ir)
-        ir.drop_dead()
-        made += sink_slices(ir)
-        ir.drop_dead()
+        made += sink_takes(ir) + sink_slices(ir)
     if builder.blocks:
         prune(ir)
         ir.drop_dead()

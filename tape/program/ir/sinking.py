@@ -31,7 +31,7 @@ def sink_takes(ir: IR) -> int:
     Parameters
     ----------
     ir : IR
-        Changed in place; dead instructions stay in it.
+        Changed in place, without dead instructions.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def sink_slices(ir: IR) -> int:
     Parameters
     ----------
     ir : IR
-        Changed in place; dead instructions stay in it.
+        Changed in place, without dead instructions.
 
     Returns
     -------
@@ -84,13 +84,20 @@ class _Sinking:
 
     def sink(self) -> int:
         """Do so for all that can sink, and return how many instructions that adds."""
+        place = self.place
         for of in self.old:
-            if not self.try_to_sink(of):
-                self.place.append(len(self.new))
-                self.push(of, tuple([self.place[x] for x in of.operands]), of.shape)
-        ir = self.ir
-        ir.replace(self.new, self.place)
-        return len(self.new) - len(self.old)
+            if self.try_to_sink(of):
+                continue
+            operands = tuple([place[x] for x in of.operands])
+            place.append(len(self.new))
+            if operands == of.operands:
+                self.new.append(of)
+            else:
+                self.push(of, operands, of.shape)
+        added = len(self.new) - len(self.old)
+        self.ir.replace(self.new, self.place)
+        self.ir.drop_dead()
+        return added
 
     def try_to_sink(self, of: Instruction) -> bool:
         """Move an instruction, and note its place, if it can sink; return whether."""

@@ -276,15 +276,17 @@ def _join_in_place(
         How far each array should be from an aligned address, so that its longest part is at one: writing in
         other places takes twice as long.
     """
-    instructions, places, last = plan.instructions, plan.places, list(lifetimes.last)
-    outputs = set(plan.outputs)
+    instructions, places = plan.instructions, plan.places
+    wholes = [id for id, of in enumerate(instructions) if of.op == "concatenate"]
+    if not wholes:
+        return {}, {}
+    last, outputs = list(lifetimes.last), set(plan.outputs)
     kept = {plan.outputs[k] for k in plan.donations}  # in memory that others may read before
     joined: dict[int, tuple[int, int]] = {}
     shifts: dict[int, int] = {}
-    for step in plan.steps:
-        whole = step.members[0]
+    for whole in wholes:
         of = instructions[whole]
-        if of.op != "concatenate" or whole in kept or prod(of.shape[: of.attrs[0]]) != 1:
+        if whole in kept or prod(of.shape[: of.attrs[0]]) != 1:
             continue
         if layouts[whole].strides != c_strides(of.shape, of.dtype.itemsize):
             continue

@@ -46,8 +46,7 @@ def join_pairs(plan: Plan, layouts: Sequence[Layout], sizes: Sequence[int]) -> s
     set of int
         Instructions that nothing runs any more.
     """
-    is_long = any(step.block > 0 or sizes[step.members[0]] > _LONG_BYTES for step in plan.steps)
-    return _Pairs(plan, layouts).join() if is_long else set()
+    return _Pairs(plan, layouts).join() if max(sizes, default=0) > _LONG_BYTES else set()
 
 
 class _Pairs:
@@ -59,14 +58,17 @@ class _Pairs:
     def join(self) -> set[int]:
         """Do so for all steps."""
         steps = self.plan.steps
+        candidates = [
+            (at, id) for at, step in enumerate(steps) for id in step.members if self._may_be_second(id, step)
+        ]
+        if not candidates:
+            return set()
         self.uses = self._uses()
         step_of = {id: at for at, step in enumerate(steps) for id in step.members}
         gone: set[int] = set()
-        for at, step in enumerate(steps):
-            for id in step.members:
-                of = self.instructions[id]
-                if of.op not in _SECOND or not self._is_computed(of):
-                    continue
+        for at, id in candidates:
+            of = self.instructions[id]
+            if self._is_computed(of):
                 for k, x in enumerate(of.operands):
                     before = step_of.get(x, -1)
                     if before >= 0 and self._may_join(x, of, before, at):
@@ -87,9 +89,11 @@ class _Pairs:
             uses[id] += 1
         return uses
 
-    @staticmethod
-    def _is_first(of: Instruction) -> bool:
-        return of.op in _FIRST and of.dtype in KERNEL_DTYPES
+    def _may_be_second(self, id: int, step: Step) -> bool:
+        of = self.instructions[id]
+        if of.op not in _SECOND or not (step.block or of.size > MOST_SHORT):
+            return False
+        return any(self.instructions[x].op in _FIRST for x in of.operands)
 
     def _is_computed(self, of: Instruction) -> bool:
         """Return whether a kernel reads all operands where they are."""
@@ -104,17 +108,12 @@ class _Pairs:
     def _may_join(self, x: int, reader: Instruction, before: int, at: int) -> bool:
         """Return whether an operand may be computed by its reader, later than it is now."""
         of = self.instructions[x]
-        if (
-            self.uses[x] != 1
-            or not self._is_first(of)
-            or of.shape != reader.shape
-            or not self._is_computed(of)
-        ):
+        if self.uses[x] != 1 or of.op not in _FIRST or of.shape != reader.shape or not self._is_computed(of):
             return False
         steps = self.plan.steps
         if before == at:
             return True
-        if steps[before].block or steps[at].block or of.size <= MOST_SHORT or at - before > _FARTHEST:
+        if steps[before].block or steps[at].block or at - before > _FARTHEST:
             return False
         read = {self.layouts[operand].root for operand in of.operands}
         return not any(self._overwrites(step, read) for step in steps[before + 1 : at])

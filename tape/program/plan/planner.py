@@ -313,18 +313,19 @@ class _Planner:
         """Drop instructions that nothing runs, and number the rest anew."""
         if not gone:
             return
-        place, count = [-1] * len(self.instructions), 0
-        for id in range(len(place)):
-            if id not in gone:
-                place[id], count = count, count + 1
-        kept = [id for id in range(len(place)) if id not in gone]
+        first, count = min(gone), len(self.instructions)  # those before it keep their numbers
+        kept = [id for id in range(first, count) if id not in gone]
+        place = list(range(count))
+        for number, id in enumerate(kept, first):
+            place[id] = number
         result = self.result
-        self.instructions = result.instructions = [
+        olds, layouts = [self.instructions[id] for id in kept], [self.layouts[id] for id in kept]
+        self.instructions[first:] = [
             Instruction(of.op, tuple([place[x] for x in of.operands]), of.attrs, of.shape, of.dtype)
-            for of in [self.instructions[id] for id in kept]
+            for of in olds
         ]
-        self.layouts = [self.layouts[id]._replace(root=place[self.layouts[id].root]) for id in kept]
-        self.sizes = [self.sizes[id] for id in kept]
+        self.layouts[first:] = [Layout(place[at.root], at.offset, at.strides) for at in layouts]
+        self.sizes[first:] = [self.sizes[id] for id in kept]
         result.inputs = [None if id is None else place[id] for id in result.inputs]
         result.outputs = [place[id] for id in result.outputs]
         self.results = result.results = [place[id] for id in result.results]

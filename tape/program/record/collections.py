@@ -53,6 +53,8 @@ def _collections(value: Any) -> Iterator[Any]:
     waiting, seen = [value], set()
     while waiting:
         one = waiting.pop()
+        if isinstance(one, Handle):
+            continue
         if _is_collection(one):
             if id(one) in seen:
                 continue
