@@ -476,6 +476,7 @@ def looped(rows, inputs, outputs, **head):
     moving = sum(fields.get("step", 0) != 0 for _, fields in rows[: head.get("bindings", 0)])
     given = {
         "body": 0, "length": 2, "bindings": 0, "states": 0, "portion": 1, "ends": 0, "x": 0, "moving": moving,
+        "left": 0, "compiled": 0,
         **head,
     }  # fmt: skip
     for k, (name, fields) in enumerate([("loop", given), *rows]):

@@ -47,6 +47,7 @@ ROWS = [
         "loop",
         {
             "body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2, "ends": 0, "x": 0, "moving": 2,
+            "left": 5, "compiled": 0,
         },
     ),
     ("stacking", {"slot": 7, "step": 32, "bytes": 32, "out": packed(OUTPUT, 384)}),
@@ -113,6 +114,8 @@ def test_a_flag_is_the_first_state_and_one_byte(monkeypatch):
             "ends": BY_FLAG,
             "x": 0,
             "moving": 0,
+            "left": 0,
+            "compiled": 0,
         },
     )  # fmt: skip
     places = {"first": packed(INPUT, 0), "out": packed(OUTPUT, 0), "spare": packed(ARENA, 64)}
@@ -149,7 +152,7 @@ def test_each_field_of_a_loop_is_checked(k, field):
     if field not in ("step", "length", "portion", "before") and not is_operand:
         others.append(value - 1)
     for new in others:
-        if field == "portion" and 1 <= new <= 2**48:
+        if field in ("portion", "left") and 1 <= new <= 2**48:
             continue
         with pytest.raises(errors.ProgramError, match=rf"row \d \(({'|'.join(LOOPS)})\)"):
             verified(*changed(k, **{field: new}))
@@ -198,6 +201,9 @@ def test_operands_of_loops_stay_in_their_slots(k):
         changed(0, moving=1),
         changed(0, moving=4),
         changed(0, moving=-1),
+        changed(0, left=-1),
+        changed(0, compiled=1),
+        changed(0, compiled=-1),
         changed(0, body=1),
         changed(0, ends=BY_FLAG),
         changed(0, ends=BY_COUNT, x=packed(INPUT, 508)),

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ALIGNMENT = 64
 """Bytes: every part of a block begins at a multiple of that."""
 BYTES = np.dtype(np.uint8)
+_WAY = 4096
+"""Bytes: elements so far apart share a place in the L1 cache, as those of one step would whose parts are a
+multiple of that long."""
 
 
 class Part(NamedTuple):
@@ -59,6 +62,8 @@ class Block:
             part = Part(self.size, shape, dtype)
             self.parts.append(part)
             self.size += part.size + -part.size % ALIGNMENT
+            if part.size >= _WAY:
+                self.size += ALIGNMENT
 
     @classmethod
     def of(cls, results: Results) -> Block:

@@ -140,15 +140,27 @@ def loop(row, frame):  # type: ignore[no-untyped-def]
     if begun:
         step, at, is_inside = (begun - 1) // 2, field(body, AT), (begun - 1) % 2
     stop = min(step + field(row, 5), last)
+    left, compiled, before = field(row, 9), field(row, 10), step
+    if left:
+        stop = min(stop, step + left)
     do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
     while step < stop:
         if not is_inside:  # else that was done before the machine stopped
             if first + 1 < step < last - 1:
+                if compiled:
+                    done = call3(compiled, (body, min(stop, last - 1) - step, 0))
+                    if done:
+                        step += done
+                        continue
                 _bind_next_step(row, body)
             else:
                 _bind_step(row, frame, body, step, first, last)
             if ends == BY_FLAG and not _goes_on(row, body):
                 break
+            if compiled:  # the next one is bound from this one on only behind the second
+                count = min(stop, last - 1) - step if step > first else 1
+                step += call3(compiled, (body, max(count, 1), 1))
+                continue
         at = call2(do_run, (body, at))
         if at != field(body, ROWS):
             set_int64(body + 8 * AT, at)
@@ -157,10 +169,14 @@ def loop(row, frame):  # type: ignore[no-untyped-def]
         at, is_inside = 0, 0
         step += 1
     if step == stop and step < last:
+        if left:
+            set_int64(row + 8 * 9, left - (step - before))
         set_int64(body + 8 * AT, BETWEEN_STEPS)
         set_int64(frame + 8 * DONE, 2 * step + 1)
         return False
     set_int64(frame + 8 * DONE, 0)
+    if left:
+        set_int64(row + 8 * 9, max(left - (step - before), 1))
     other = row + ROW * (1 + bindings)
     for _ in range(states):
         _finish_state(other, frame, first, step, last)

@@ -137,7 +137,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     # What moves from step to step comes first; all else is bound once, before the first one.
     # It ends after its length (0), or before a step in which its first state is False (BY_FLAG), or after as
     # many steps as x says (BY_COUNT; BY_COUNT_BACK if these are the last ones of its length).
-    "loop": ("body", "length", "bindings", "states", "portion", "ends", "x", "moving"),
+    # After so many steps in all runs as left says, if that is not 0, it pauses once, and left is 0: its steps
+    # are worth compiling. Where they are then is in compiled, or 0: see `tape.program.hot`.
+    "loop": ("body", "length", "bindings", "states", "portion", "ends", "x", "moving", "left", "compiled"),
     "binding": ("slot", "step", "bytes", "x"),
     "stacking": ("slot", "step", "bytes", "out"),
     "state": ("slot_in", "slot_out", "bytes", "first", "out", "spare"),

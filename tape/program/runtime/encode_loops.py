@@ -31,6 +31,7 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
         "loop", body=list(w.bodies).index(id), length=loop.length, bindings=0, states=loop.states,
         portion=portion(loop.length, nanoseconds(w.plan.instructions, id)), ends=ends[loop.ends_by],
         x=w.at(instruction.operands[-1]) if loop.ends_by == "count" else 0, moving=0,
+        left=0, compiled=0,
     )  # fmt: skip
     for k, x in enumerate(operands):
         slot = plan.input_slots[k]

@@ -12,6 +12,7 @@ import numpy as np
 from tape.config import num_threads
 from tape.kernels.availability import Unavailable
 from tape.kernels.loading import NotReady, without_waiting
+from tape.program.hot import compile_steps, watched
 from tape.program.ir.instructions import IR
 from tape.program.native.functions import prepare
 from tape.program.native.opcodes import FIELDS, WIDTH, WORTH_SHARING, opcode
@@ -21,6 +22,7 @@ from tape.program.runtime.slots import Body, slots_of
 from tape.program.runtime.verify import verify
 
 _lock = Lock()
+_LEFT = 1 + FIELDS["loop"].index("left")
 _SHARED = [name for name, fields in FIELDS.items() if "worth" in fields]
 
 
@@ -85,6 +87,8 @@ class Routine:
         self.origins: list[int] = []
         self.joined: dict[int, list[int]] = {}
         self.shareable = 0.0
+        self._watched: set[int] = set()
+        self._kept: list[Any] = []
         self._call: Any = None
         self._is_due = True
         if not is_patient:
@@ -124,7 +128,19 @@ class Routine:
                 self.code, self.rows, self.origins = encoded.code, encoded.rows, encoded.origins
                 self.joined = encoded.joined
                 self.shareable = WORTH_SHARING * self._worth()
+                self._watched = watched(self.code, self.rows, self.bodies)
                 self._call, self._is_due = call, False
+
+    def heed_pause(self, at: int) -> None:
+        """Compile the steps of the loop in a row that has paused, if that is worth it by now."""
+        row = self.code[at * WIDTH : (at + 1) * WIDTH]
+        if row[_LEFT] or at not in self._watched:
+            return
+        with _lock:
+            if at in self._watched:
+                self._watched.remove(at)
+                with suppress(RuntimeError):  # its rows run as before where LLVM cannot
+                    self._kept.append(compile_steps(self.code, at, self.bodies[row[1]]))
 
     def _worth(self) -> float:
         """Return the worth of all rows: see `tape.program.native.opcodes.FIELDS`."""

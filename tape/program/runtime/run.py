@@ -328,6 +328,8 @@ class Runner(Routine):
             flip = self.handle(routine.bodies[body], memory.bodies[body], None)
             if flip is not None:
                 frame[DONE] = 0
+            else:
+                routine.heed_pause(at)
             return flip
         if kind == _CALLBACK:
             flip = self._call_back(routine, memory, id, leaves)

@@ -23,6 +23,8 @@ def loop(v: Checks, group: Rows) -> None:
     states = group.between("states", 0, left - bindings)
     moving = group.between("moving", 0, bindings)
     ends = group.between("ends", 0, BY_COUNT_BACK)
+    group.between("left", 0, MOST)
+    group.between("compiled", 0, 0)  # no address that somebody else has written
     v.claims.add(group, "x", 8, (ends == BY_COUNT) | (ends == BY_COUNT_BACK))
     for k, at in enumerate(group.numbers):
         body = v.bodies[numbers[k]]
