@@ -14,7 +14,7 @@ import tape
 from tape.kernels.codes import SCALARS
 from tape.kernels.loading import native
 from tape.program.hot import compiling
-from tape.program.hot.loops import entries_of, text_of
+from tape.program.hot.loops import count_of, entries_of, text_of
 from tape.program.native.opcodes import ARENA, FIELDS, SLOTS, WIDTH, opcode, packed
 from tests.test_loop_instructions import routines
 from tests.tiers import rounds
@@ -264,7 +264,37 @@ def test_rows_that_are_no_scalar_code_have_no_entries():
     code = np.zeros(2 * WIDTH, np.int64)
     code[0], code[WIDTH] = opcode("scalar"), opcode("guard")
     assert entries_of(code, 1) == [[0, 0, 0, 0]]
-    assert entries_of(code, 2) is None
+    assert [count_of(code, rows) for rows in range(3)] == [0, 1, 0]
+
+
+def test_the_environment_can_leave_loops_as_they_are(monkeypatch):
+    monkeypatch.setenv("TAPE_HOT_LOOPS", "0")
+    f, x = tape.compile(running), np.linspace(0, 1, 9)
+    f(x), f(x)
+    (row,) = loops_of(program_of(f))
+    assert (row[LEFT], row[COMPILED]) == (0, 0)
+
+
+def test_reports_say_which_loops_are_compiled():
+    with patch.object(compiling, "steps_before", lambda _: 1):
+        f, x = tape.compile(running), np.linspace(0, 1, 50)
+        f(x)
+        assert ", compiled" not in str(program_of(f).explain())
+        f(x)
+    assert ", compiled" in str(program_of(f).explain())
+
+
+def test_a_profile_tells_what_takes_how_much_of_a_compiled_step():
+    with patch.object(compiling, "steps_before", lambda _: 1):
+        f, x = tape.compile(nested), np.linspace(0, 1, 50)
+        for _ in range(3):
+            f(x)
+    program = program_of(f)
+    kept = [int(row[COMPILED]) for row in loops_of(program)]
+    assert sum(map(bool, kept)) == 1
+    assert sum(timing.seconds for timing in program.profile(x).timings) > 0
+    assert [int(row[COMPILED]) for row in loops_of(program)] == kept
+    assert leaves(f(x)) == leaves(program(x))
 
 
 def test_a_loop_whose_code_cannot_be_made_runs_on():

@@ -13,6 +13,7 @@ import numpy as np
 
 import tape
 from tape import errors
+from tape.program.hot import compiling
 from tape.program.ir import contract, sinking
 from tape.program.plan import pairs, planner
 from tests.random_programs.otherwise import (
@@ -227,13 +228,18 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
 
 @contextmanager
 def _sizes(seed: int) -> Iterator[None]:
-    """Let three of four programs do to small arrays what is done to long or large ones."""
+    """Let three of four programs do to small arrays what is done to long or large ones.
+
+    And one of four compiles the steps of its loops after two of them.
+    """
     with ExitStack() as stack:
         if seed & 1:
             stack.enter_context(patch.multiple(pairs, MOST_SHORT=1, _LONG_BYTES=1))
         if seed & 2:
             for module in (planner, sinking, contract):
                 stack.enter_context(patch.object(module, "GROUPED_BYTES", 32))
+        if seed & 12 == 12:
+            stack.enter_context(patch.object(compiling, "steps_before", lambda _: 2))
         yield
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.program.hot.loops import entries_of, text_of
+from tape.program.hot.loops import count_of, entries_of, text_of
 from tape.program.native.opcodes import FIELDS, WIDTH, opcode
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def watched(code: np.ndarray, rows: int, bodies: Sequence[Routine]) -> set[int]:
     table, found = code[: rows * WIDTH].reshape(-1, WIDTH), set()
     for at in np.flatnonzero(table[:, 0] == _LOOP).tolist():
         body = bodies[table[at, _BODY]]
-        entries = entries_of(body.code, body.rows)
-        if entries and len(entries) <= _MOST_ENTRIES:
-            table[at, _LEFT] = steps_before(len(entries))
+        count = count_of(body.code, body.rows)
+        if 0 < count <= _MOST_ENTRIES and os.environ.get("TAPE_HOT_LOOPS") != "0":
+            table[at, _LEFT] = steps_before(count)
             found.add(at)
     return found
 
@@ -64,9 +65,7 @@ def compile_steps(code: np.ndarray, at: int, body: Routine) -> Any:
     row = code[at * WIDTH : (at + 1) * WIDTH]
     count = 1 + int(row[_BINDINGS] + row[_STATES])
     rows = code[at * WIDTH : (at + count) * WIDTH].reshape(-1, WIDTH).tolist()
-    entries = entries_of(body.code, body.rows)
-    assert entries is not None
-    engine = _compiled(text_of(rows, entries))
+    engine = _compiled(text_of(rows, entries_of(body.code, body.rows)))
     row[_COMPILED] = engine.get_function_address("steps")
     return engine
 

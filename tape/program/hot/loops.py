@@ -16,7 +16,7 @@ import numpy as np
 from tape.program.hot.numbers import FUNCTIONS, TYPES, Known, Text
 from tape.program.native.opcodes import ARENA, BY_FLAG, FIELDS, SLOT_BITS, SLOTS, WIDTH, opcode
 
-__all__ = ["entries_of", "text_of"]
+__all__ = ["count_of", "entries_of", "text_of"]
 
 _SCALAR, _SCALARS = map(opcode, ("scalar", "scalars"))
 _STATE, _KEPT, _COLLECTED = map(opcode, ("state", "kept_state", "collected_state"))
@@ -24,17 +24,23 @@ _STEP = FIELDS["collected_state"].index("step") - 2  # behind the two slots
 _ENTRY = len(FIELDS["scalar"])
 
 
-def entries_of(code: np.ndarray, rows: int) -> list[list[int]] | None:
-    """Return the entries of rows that are scalar code; None if others are among them."""
+def count_of(code: np.ndarray, rows: int) -> int:
+    """Return how many entries the rows have, if all of them are scalar code; else 0."""
+    table = code[: rows * WIDTH].reshape(-1, WIDTH)
+    are_many = table[:, 0] == _SCALARS
+    is_scalar = (are_many | (table[:, 0] == _SCALAR)).all()
+    return int(np.where(are_many, table[:, 1], 1).sum()) if is_scalar else 0
+
+
+def entries_of(code: np.ndarray, rows: int) -> list[list[int]]:
+    """Return the entries of rows that are scalar code."""
     entries: list[list[int]] = []
-    for row in code[: rows * WIDTH].reshape(-1, WIDTH).tolist():
-        if row[0] == _SCALAR:
-            entries.append(row[1 : 1 + _ENTRY])
-        elif row[0] == _SCALARS:
-            count, start = row[1:3]
-            entries += code[start : start + count * _ENTRY].reshape(-1, _ENTRY).tolist()
+    for kind, *fields in code[: rows * WIDTH].reshape(-1, WIDTH).tolist():
+        if kind == _SCALAR:
+            entries.append(fields[:_ENTRY])
         else:
-            return None
+            count, start = fields[:2]
+            entries += code[start : start + count * _ENTRY].reshape(-1, _ENTRY).tolist()
     return entries
 
 

@@ -185,15 +185,15 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
         hints={op.name: _hint(op) for op in called},
         callback_share=None if profile is None else profile.callback_share,
         donated=len(plan.donations),
-        loops=tuple([_described(loop) for loop in loops]),
+        loops=tuple([_described(loop, program.is_compiled(k)) for k, loop in enumerate(loops)]),
         notes=program.notes,
     )
 
 
-def _described(loop: Loop) -> str:
-    """Return how many instructions of a loop compute, and how often they run."""
+def _described(loop: Loop, is_compiled: bool) -> str:
+    """Return how many instructions of a loop compute, how often they run, and how."""
     inner = [step.op not in SOURCES and step.op not in VIEWS for step in loop.body.instructions]
-    return f"{sum(inner)} instructions, {loop.times} times"
+    return f"{sum(inner)} instructions, {loop.times} times" + (", compiled" if is_compiled else "")
 
 
 def _moved(program: Program, id: int) -> int:

@@ -22,7 +22,7 @@ from tape.program.runtime.slots import Body, slots_of
 from tape.program.runtime.verify import verify
 
 _lock = Lock()
-_LEFT = 1 + FIELDS["loop"].index("left")
+_BODY, _LEFT, _COMPILED = (1 + FIELDS["loop"].index(field) for field in ("body", "left", "compiled"))
 _SHARED = [name for name, fields in FIELDS.items() if "worth" in fields]
 
 
@@ -141,6 +141,12 @@ class Routine:
                 self._watched.remove(at)
                 with suppress(RuntimeError):  # its rows run as before where LLVM cannot
                     self._kept.append(compile_steps(self.code, at, self.bodies[row[1]]))
+
+    def is_compiled(self, number: int) -> bool:
+        """Return whether the loop of a body, by its number, runs steps that are compiled."""
+        rows = self.code[: self.rows * WIDTH].reshape(-1, WIDTH)
+        loops = rows[rows[:, 0] == opcode("loop")]
+        return bool(loops[loops[:, _BODY] == number, _COMPILED].any())
 
     def _worth(self) -> float:
         """Return the worth of all rows: see `tape.program.native.opcodes.FIELDS`."""
