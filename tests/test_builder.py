@@ -103,6 +103,63 @@ def test_identities(name, dtype):
                 same_bits(one, other)
 
 
+COMPARISONS = {
+    "greater": {"greater": 1},
+    "greater_equal": {"greater": 1},
+    "less": {"multiply": 1, "less_equal": 1},
+    "less_equal": {"multiply": 1, "less_equal": 1},
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_roots_are_compared_without_roots(name, dtype):
+    """Of numbers just above and below the one that decides, and of any other: as roots compare."""
+    compare, is_of_squares = getattr(ops, name), name.startswith("less")
+    rng = np.random.default_rng(0)
+    for number in [1e-5, 1.0, 2.0, 3.0, 0.1, *np.exp(rng.uniform(-30, 30, 30))]:
+        most = dtype(number)
+        near = most if is_of_squares else most * most
+        around = [near]
+        for _ in range(6):
+            around = [np.nextafter(around[0], dtype(0)), *around, np.nextafter(around[-1], dtype(np.inf))]
+        x = np.concatenate([np.array(around, dtype), SPECIAL.astype(dtype)])
+
+        def f(x, most=most):
+            return compare(ops.sqrt(x * x if is_of_squares else x), most)
+
+        compiled, program = compiled_for(f, x)
+        assert counts(program.ir) == COMPARISONS[name]
+        assert_same(compiled(x), compare(np.sqrt(x * x if is_of_squares else x), most))
+
+
+@pytest.mark.parametrize(
+    ("f", "left"),
+    [
+        (lambda x: ops.sqrt(x) < 2.0, {"sqrt": 1, "less": 1}),  # NaN if x is negative
+        (lambda x: ops.sqrt(x * 3.0) <= 2.0, {"multiply": 1, "sqrt": 1, "less_equal": 1}),
+        (lambda x: ops.sqrt(x) > 1e-200, {"sqrt": 1, "greater": 1}),  # whose square is 0
+        (lambda x: ops.sqrt(x) > 1e200, {"sqrt": 1, "greater": 1}),
+        (lambda x: ops.sqrt(x) > -1.0, {"sqrt": 1, "greater": 1}),
+        (lambda x: ops.sqrt(x) > 0.0, {"sqrt": 1, "greater": 1}),
+        (lambda x: ops.sqrt(x) > np.inf, {"sqrt": 1, "greater": 1}),
+        (lambda x: ops.sqrt(x) > np.nan, {"sqrt": 1, "greater": 1}),
+        (lambda x: ops.sqrt(x) > x, {"sqrt": 1, "greater": 1}),
+        (
+            lambda x: ops.sqrt(np.sum(x * x) + x * x) <= 2.0,
+            {"multiply": 1, "fold": 1, "add": 1, "less_equal": 1},
+        ),
+    ],
+)  # fmt: skip
+def test_roots_are_compared_where_that_is_not_sure_to_be_the_same(f, left):
+    x = np.abs(X[:, 0])
+    with np.errstate(all="ignore"):
+        compiled, program = compiled_for(f, x)
+        assert counts(program.ir) == left
+        assert_same(compiled(x), f(x))
+
+
 # The function of arrays of 33, the instructions that are left, and FLOPs: on the smaller array if it can be.
 OF_A_ROW = {
     "x / row": (lambda x, y: x / y[0], {"divide": 1, "multiply": 1}, 36),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.kernels.codes import KERNEL_DTYPES
 from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
@@ -190,6 +191,51 @@ def _same(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | 
     return values[0] if values[0].id == values[1].id else None
 
 
+def _compare(name: str) -> Identity:
+    """Return the identity of a comparison: a root is above a number where its square is above another one.
+
+    That is exact: roots are rounded correctly, so that they do not change places.
+    """
+    is_above, takes_equal = name.startswith("greater"), name.endswith("equal")
+
+    def rule(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+        root, number = values[0], numbers[1]
+        of = b.operands_if(root, "sqrt")
+        if of is None or number is None or root.dtype not in KERNEL_DTYPES or not _fills(root, values[1]):
+            return None
+        if not is_above and not _is_no_less_than_zero(b, of[0]):
+            return None
+        last = _last_with_root(number if is_above is not takes_equal else np.nextafter(number, number * 0))
+        if last is None:
+            return None
+        return b.elementwise("greater" if is_above else "less_equal", of[0], b.literal(last, root.dtype))
+
+    return rule
+
+
+def _last_with_root(most: Any) -> Any:
+    """Return the largest number whose root is not above this one; None where squares are not normal."""
+    square = _normal(np.multiply, most, most)
+    if square is None or most < 0 or not np.isfinite(np.nextafter(square, np.inf * most)):
+        return None
+    while np.sqrt(after := np.nextafter(square, np.inf * most)) <= most:
+        square = after
+    while np.sqrt(square) > most:
+        square = np.nextafter(square, 0 * most)
+    return square
+
+
+def _is_no_less_than_zero(b: Builder, value: Value) -> bool:
+    """Return whether a value is a square, or a sum of some, which may be NaN."""
+    factors, terms = b.operands_if(value, "multiply"), b.operands_if(value, "add")
+    if factors is not None:
+        return factors[0].id == factors[1].id
+    if terms is not None:
+        return all(_is_no_less_than_zero(b, term) for term in terms)
+    fold = b.ir.instructions[value.id]
+    return value.op == "fold" and fold.attrs[0] == "sum" and _is_no_less_than_zero(b, b.operands_of(fold)[0])
+
+
 def both_ways(pair: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...]:
     return () if pair is None else (pair, pair[::-1])
 
@@ -213,6 +259,7 @@ IDENTITIES: dict[str, Identity] = {
     "minimum": _same,
     "logical_and": _same,
     "logical_or": _same,
+    **{name: _compare(name) for name in ("greater", "greater_equal", "less", "less_equal")},
 }
 
 
