@@ -111,6 +111,17 @@ def test_sums_of_differences_that_are_kernels(name, dtype):
         assert_close(found, naive, tolerance)
 
 
+@pytest.mark.parametrize("rows", [90, 9])
+def test_what_weights_are_scaled_by_is_applied_where_there_are_fewer(rows):
+    x, y, w = array(rows, 30), array(40, 30), array(rows, 40)
+    f = lambda x, y, w: np.sum(-2.0 * w[:, :, None] * (x[:, None] - y), axis=0)  # noqa: E731
+    compiled, program = compiled_for(f, x, y, w)
+    assert kernels(program) == [WEIGHTED]
+    scaling = [of.size for of in program.ir.instructions if of.op == "multiply"]
+    assert scaling == [min(w.size, y.size)]
+    assert_close(compiled(x, y, w), f(x, y, w), 1e-12)
+
+
 def also_a_result(x, y):
     d = x[:, None] - y
     return d, np.sum(d**2, axis=2)
@@ -209,8 +220,14 @@ def is_expected(owners, weighted, axes, are_squared):
 
 
 @settings(deadline=None)
-@given(case=cases(), dtype=st.sampled_from([np.float64, np.float32]), seed=st.integers(0, 9))
-def test_any_sum_of_any_differences_is_numpys(case, dtype, seed):
+@given(
+    case=cases(),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    scale=st.sampled_from([1.0, -1.0, 2.0, -0.5]),
+    is_negative=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_any_sum_of_any_differences_is_numpys(case, dtype, scale, is_negative, seed):
     owners, lengths, weighted, axes, are_squared = case
     rng = np.random.default_rng(seed)  # small integers: exact in any order
 
@@ -223,13 +240,15 @@ def test_any_sum_of_any_differences_is_numpys(case, dtype, seed):
 
     def f(x, y, w):
         d = x - y
-        return np.sum(d * d if are_squared else 2.0 * d * w, axis=axes)
+        return np.sum(d * d if are_squared else scale * d * (-w if is_negative else w), axis=axes)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(differences, "_WORTH_IT", 1)
         compiled, program = compiled_for(f, x, y, w)
     expected = f(x, y, w)
-    np.testing.assert_array_equal(compiled(x, y, w), expected)
+    found = compiled(x, y, w)
+    np.testing.assert_array_equal(found, expected)
+    assert not np.signbit(found[(found == 0) & ~np.signbit(expected)]).any()
     np.testing.assert_array_equal(run(program.ir, [x, y, w])[0], expected)
     wanted = is_expected(owners, weighted, axes, are_squared)
     assert wanted is None or bool(kernels(program)) == wanted

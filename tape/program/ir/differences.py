@@ -158,6 +158,9 @@ def _product(
         return None
     (other,) = [x for x in of.operands if x != id]
     factor = instructions[_source(instructions, other)]
+    while factor.op == "negative":
+        (other,), scale = factor.operands, -scale
+        factor = instructions[_source(instructions, other)]
     if factor.op == "literal":
         return power, weights, scale * float(factor.number)
     return power, (*weights, other), scale
@@ -242,13 +245,21 @@ class _Replacing(Appending):
         columns = tuple([axis for axis in pairs.axes(BOTH) if shape[axis] == 1])
         is_turned = rows < of.axes
         last = (*rows, *of.axes) if is_turned else (*of.axes, *rows)
+        lengths = self.old[pairs.id].shape
+        is_less_before = prod(shape) <= _count(lengths, (*batch, *rows, *columns))
+        weights = self._product(of.weights, dtype, scale if is_less_before else 1.0)
         operands = (
-            self._repeated(self._scaled(of.weights, scale, dtype), pairs, (*batch, *last)),
+            self._repeated(weights, pairs, (*batch, *last)),
             self._arranged(x, pairs, (*batch, *of.axes, *columns)),
             self._arranged(y, pairs, (*batch, *rows, *columns)),
         )
         parts = (batch, rows, columns, of.axes)
-        return self._call("weighted_differences", operands, parts, (int(is_turned),), pairs, dtype)
+        found, axes = self._call("weighted_differences", operands, parts, (int(is_turned),), pairs, dtype)
+        if not is_less_before:
+            found = self._scaled(found, abs(scale), dtype)
+            if scale < 0:  # and 0 stays 0, as of terms that are negative themselves
+                found = self._of_two("subtract", self._number(0.0, dtype), found)
+        return found, axes
 
     def _call(
         self,
@@ -266,17 +277,29 @@ class _Replacing(Appending):
         lengths = tuple([shape[axis] for axis in axes])
         return self.push("kernel", operands, (name, parameters), lengths, dtype), axes
 
-    def _scaled(self, weights: Axes, scale: float, dtype: Any) -> int:
+    def _product(self, factors: Axes, dtype: Any, scale: float) -> int:
         """Append the product of weights and a number."""
-        factors = [self.place[_source(self.old, x)] for x in weights]
-        if scale != 1.0:
-            attrs = (dtype.char, dtype.type(scale).tobytes())
-            factors.insert(0, self.push("literal", (), attrs, (), dtype))
-        found = factors[0]
-        for x in factors[1:]:
-            of = typed("multiply", (found, x), [self.new[found], self.new[x]])
-            found = self.push("multiply", of.operands, (), of.shape, of.dtype)
+        first, *others = [self.place[_source(self.old, x)] for x in factors]
+        found = self._scaled(first, scale, dtype)
+        for x in others:
+            found = self._of_two("multiply", found, x)
         return found
+
+    def _scaled(self, x: int, scale: float, dtype: Any) -> int:
+        """Append the product of a number and a value."""
+        if scale == 1.0:
+            return x
+        if scale == -1.0:
+            of = self.new[x]
+            return self.push("negative", (x,), (), of.shape, of.dtype)
+        return self._of_two("multiply", self._number(scale, dtype), x)
+
+    def _number(self, number: float, dtype: Any) -> int:
+        return self.push("literal", (), (dtype.char, dtype.type(number).tobytes()), (), dtype)
+
+    def _of_two(self, name: str, x: int, y: int) -> int:
+        of = typed(name, (x, y), [self.new[x], self.new[y]])
+        return self.push(name, of.operands, (), of.shape, of.dtype)
 
     def _repeated(self, x: int, pairs: _Pairs, axes: Axes) -> int:
         """Append weights with these axes in this order, repeated along those that they do not have."""
