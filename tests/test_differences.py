@@ -88,6 +88,8 @@ FOUND = {  # of x (40, 6) and y (30, 6): the kernels
     "weights of another array": (
         lambda x, y: np.sum((x @ y.T)[:, :, None] * (x[:, None] - y), axis=0), [WEIGHTED]),
     "weights along an axis": (lambda x, y: np.sum(x[:, :1, None] * (x[:, None] - y), axis=0), [WEIGHTED]),
+    "weights that are scaled by much": (
+        lambda x, y: np.sum((1e9 * x[:, :1])[:, :, None] * (x[:, None] - y), axis=0), [WEIGHTED]),
     "several factors": (
         lambda x, y: np.sum(-2.0 * x[:, :1, None] * (x[:, None] - y) * y[:, 1:2] * 3.0, axis=1), [WEIGHTED]),
 }  # fmt: skip

@@ -157,13 +157,29 @@ def _product(
     if of.op != "multiply":
         return None
     (other,) = [x for x in of.operands if x != id]
+    while (scaled := _scaled(instructions, other)) is not None and _is_moderate(scale * scaled[1]):
+        other, scale = scaled[0], scale * scaled[1]
     factor = instructions[_source(instructions, other)]
-    while factor.op == "negative":
-        (other,), scale = factor.operands, -scale
-        factor = instructions[_source(instructions, other)]
     if factor.op == "literal":
         return power, weights, scale * float(factor.number)
     return power, (*weights, other), scale
+
+
+def _scaled(instructions: Sequence[Instruction], x: int) -> tuple[int, float] | None:
+    """Return what a value is a multiple of, and the number; None if it is none."""
+    of = instructions[_source(instructions, x)]
+    if of.op == "negative":
+        return of.operands[0], -1.0
+    if of.op == "multiply":
+        for number, other in (of.operands, of.operands[::-1]):
+            literal = instructions[_source(instructions, number)]
+            if literal.op == "literal" and instructions[other].shape == of.shape:
+                return other, float(literal.number)
+    return None
+
+
+def _is_moderate(scale: float) -> bool:
+    return 1 / MOST_SCALE <= abs(scale) <= MOST_SCALE
 
 
 def _long(axes: Axes, pairs: _Pairs) -> Axes:
@@ -178,7 +194,7 @@ def _is_known(of: _Sum, power: int, instructions: Sequence[Instruction]) -> bool
         return is_of_both and of.scale == 1.0 and not of.weights and _count(shape, of.axes) <= _LONGEST
     if of.axes not in (pairs.axes(FIRST), pairs.axes(SECOND)) or not of.weights:
         return False
-    if not 1 / MOST_SCALE <= abs(of.scale) <= MOST_SCALE:
+    if not _is_moderate(of.scale):
         return False
     weights = _weights_shape(of, instructions)
     return any(weights[axis] == 1 for axis in pairs.axes(BOTH))
