@@ -9,64 +9,104 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.program.hot.loops import count_of, entries_of, text_of
+from tape.program.hot import lanes, loops
+from tape.program.hot.lanes import Segment
 from tape.program.native.opcodes import FIELDS, WIDTH, opcode
 
 if TYPE_CHECKING:
     from tape.program.runtime.routine import Routine
 
-__all__ = ["compile_steps", "watched"]
+__all__ = ["compile_segments", "compile_steps", "watched"]
 
 _LOOP = opcode("loop")
 _BODY, _BINDINGS, _STATES, _LEFT, _COMPILED = (
     1 + FIELDS["loop"].index(field) for field in ("body", "bindings", "states", "left", "compiled")
 )
 
-# Nanoseconds that compiling takes, in all and for each entry of a step; that an entry takes until then; and
-# how many times as long it should have run by then.
+# Nanoseconds that compiling takes, in all and for each entry of a step or row of lanes; that an entry takes
+# until then; and how many times as long a loop should have run by then.
 _START, _EACH, _RUN, _TIMES = 8e6, 2e5, 2.2, 5
 _MOST_ENTRIES = 5000
+_WORTH_IT = 500.0  # nanoseconds of a step
 
 
-def watched(code: np.ndarray, rows: int, bodies: Sequence[Routine]) -> set[int]:
-    """Let loops of scalar code pause once their steps are worth compiling; return their rows."""
-    table, found = code[: rows * WIDTH].reshape(-1, WIDTH), set()
+def watched(running: np.ndarray, rows: int, bodies: Sequence[Routine]) -> set[int]:
+    """Let loops pause once compiling what they do is worth it; return their rows.
+
+    Parameters
+    ----------
+    running : numpy.ndarray
+        What the machine reads of a routine.
+    rows : int
+        How many rows.
+    bodies : sequence of Routine
+        Those of its loops.
+    """
+    table, found = running[: rows * WIDTH].reshape(-1, WIDTH), set()
     for at in np.flatnonzero(table[:, 0] == _LOOP).tolist():
-        body = bodies[table[at, _BODY]]
-        count = count_of(body.code, body.rows)
-        if 0 < count <= _MOST_ENTRIES and os.environ.get("TAPE_HOT_LOOPS") != "0":
-            table[at, _LEFT] = steps_before(count)
+        steps = steps_before(bodies[table[at, _BODY]])
+        if steps and os.environ.get("TAPE_HOT_LOOPS") != "0":
+            table[at, _LEFT] = steps
             found.add(at)
     return found
 
 
-def steps_before(entries: int) -> int:
-    """Return after how many steps of so many entries these are worth compiling."""
-    return max(1, int(_TIMES * (_START + _EACH * entries) / (_RUN * entries)))
+def steps_before(body: Routine) -> int:
+    """Return after how many steps compiling a body is worth it; 0 if it never is."""
+    count = loops.count_of(body.code, body.rows)
+    time = _RUN * count
+    if not count:
+        count, time = lanes.time_of(body.code, body.rows)
+        if time < _WORTH_IT:
+            return 0
+    return max(1, int(_TIMES * (_START + _EACH * count) / time)) if 0 < count <= _MOST_ENTRIES else 0
 
 
-def compile_steps(code: np.ndarray, at: int, body: Routine) -> Any:
+def compile_steps(running: np.ndarray, at: int, body: np.ndarray, rows: int) -> Any:
     """Compile the steps of a loop, and let its row refer to the code.
 
     Parameters
     ----------
-    code : numpy.ndarray
-        Of the routine that the loop is in.
+    running : numpy.ndarray
+        What the machine reads of the routine that the loop is in.
     at : int
         Its row.
-    body : Routine
-        Its body, which `watched` has found to be scalar code.
+    body : numpy.ndarray
+        Its body, which is scalar code.
+    rows : int
+        How many rows that has.
 
     Returns
     -------
     object
         To be kept for as long as the code may run.
     """
-    row = code[at * WIDTH : (at + 1) * WIDTH]
+    row = running[at * WIDTH : (at + 1) * WIDTH]
     count = 1 + int(row[_BINDINGS] + row[_STATES])
-    rows = code[at * WIDTH : (at + count) * WIDTH].reshape(-1, WIDTH).tolist()
-    engine = _compiled(text_of(rows, entries_of(body.code, body.rows)))
+    of_loop = running[at * WIDTH : (at + count) * WIDTH].reshape(-1, WIDTH).tolist()
+    engine = _compiled(loops.text_of(of_loop, loops.entries_of(body, rows)))
     row[_COMPILED] = engine.get_function_address("steps")
+    return engine
+
+
+def compile_segments(running: np.ndarray, segments: Sequence[Segment], live: Sequence[np.ndarray]) -> Any:
+    """Compile segments, and put the address of each in the place of its first opcode.
+
+    Parameters
+    ----------
+    running : numpy.ndarray
+        What the machine reads of their routine.
+    segments, live
+        As for `tape.program.hot.lanes.text_of`.
+
+    Returns
+    -------
+    object
+        To be kept for as long as the code may run.
+    """
+    engine = _compiled(lanes.text_of(segments, live))
+    for k, segment in enumerate(segments):
+        running[segment.start * WIDTH] = engine.get_function_address(f"segment{k}")
     return engine
 
 

@@ -36,6 +36,7 @@ from tape.program.native.loops import loop
 from tape.program.native.opcodes import (
     AT,
     CODE,
+    COMPILED_FROM,
     DATA,
     DONE,
     FIELDS,
@@ -293,6 +294,8 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             if not loop(row, frame):
                 return at
             at += field(row, 3) + field(row, 4)
+        elif kind >= COMPILED_FROM:  # the address of what does the same as this row and some behind it
+            at += call1(kind, (frame,))
         else:
             return at
         at += 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tape.program.runtime.workspace import Frame
 
 _LOOP = opcode("loop")
-_LENGTH, _ENDS, _COMPILED = (1 + FIELDS["loop"].index(field) for field in ("length", "ends", "compiled"))
+_LENGTH, _ENDS = 1 + FIELDS["loop"].index("length"), 1 + FIELDS["loop"].index("ends")
 _COUNT = 1 + FIELDS["blocks"].index("count")
 _REPEATS = 9
 _LONGEST = 5e-4
@@ -92,7 +92,6 @@ def parts_of(runs: Runs, segment: range) -> list[Part]:
         code[count] = min(int(code[count]), max(_LEAST[kind], enough))
         if kind == _LOOP:
             code[at * WIDTH + _ENDS] = 0  # by its length, as parts of the body would not end it
-            code[at * WIDTH + _COMPILED] = 0  # parts of compiled steps have the shares that rows have
             found = _parts_of_body(program, workspace, at, lambda: timed(segment.stop))
         else:
             found = _differences(code, members, timed, 0.0)
@@ -118,14 +117,8 @@ def _parts_of_body(routine: Routine, memory: Frame, at: int, run: Callable[[], f
         without = timed(0)
         found = _differences(code, list(_cuts(body)), timed, without)
     for part in found:
-        first = part.rows.start
-        if body.code[first * WIDTH] == _LOOP:
-            compiled = first * WIDTH + _COMPILED
-            kept, body.code[compiled] = int(body.code[compiled]), 0
-            try:
-                part.parts = _parts_of_body(body, inside, first, run)
-            finally:
-                body.code[compiled] = kept
+        if body.code[part.rows.start * WIDTH] == _LOOP:
+            part.parts = _parts_of_body(body, inside, part.rows.start, run)
     return [Part(range(0), without), *found]
 
 
@@ -178,4 +171,4 @@ def _patched(routine: Routine, memory: Frame) -> Iterator[Any]:
     try:
         yield code
     finally:
-        memory.frame[CODE] = routine.code.ctypes.data
+        memory.frame[CODE] = routine.running.ctypes.data

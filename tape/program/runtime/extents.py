@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -83,6 +83,18 @@ class Rows:
         return column
 
 
+class Extent(NamedTuple):
+    """The bytes of a slot that a row touches, from the first one to behind the last one."""
+
+    row: int
+    slot: int
+    start: int
+    stop: int
+    is_written: bool
+    is_dense: bool
+    """Whether these are all between the two, and not parts with gaps."""
+
+
 class Claims:
     """The parts of slots that rows read or write.
 
@@ -146,10 +158,8 @@ class Claims:
         """Require that two claims of the same rows do not overlap."""
         self._apart.append((written, other))
 
-    def check(self) -> None:
-        """Raise ProgramError unless all claims lie in slots that permit them."""
-        if not self._made:
-            return
+    def _columns(self) -> tuple[Column, Column]:
+        """Return the numbers of all claims: operand, unit, step and whether written; those of extents."""
         integers = np.empty((4, self._ends[-1]), np.int64)
         floats = np.empty((5, self._ends[-1]))
         start = 0
@@ -160,6 +170,27 @@ class Claims:
             for k, number in enumerate(real):
                 floats[k, start:stop] = number
             start = stop
+        return integers, floats
+
+    def extents(self) -> list[Extent]:
+        """Return what each claim touches, in no order."""
+        if not self._made:
+            return []
+        integers, floats = self._columns()
+        starts, stops = _extents(integers[0] & OFFSET_MASK, *floats)
+        is_dense = (floats[0] <= 1) | (floats[1] == floats[2])
+        rows = np.concatenate([rows.numbers for rows, *_ in self._made])
+        columns = (rows, integers[0] >> SLOT_BITS, starts, stops, integers[3] != 0, is_dense)
+        return [
+            Extent(int(row), int(slot), int(start), int(stop), bool(is_written), bool(dense))
+            for row, slot, start, stop, is_written, dense in zip(*columns, strict=True)
+        ]
+
+    def check(self) -> None:
+        """Raise ProgramError unless all claims lie in slots that permit them."""
+        if not self._made:
+            return
+        integers, floats = self._columns()
         operand, unit, step, is_written = integers
         slot, offset = operand >> SLOT_BITS, operand & OFFSET_MASK
         self._need(

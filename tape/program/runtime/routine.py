@@ -12,12 +12,13 @@ import numpy as np
 from tape.config import num_threads
 from tape.kernels.availability import Unavailable
 from tape.kernels.loading import NotReady, without_waiting
-from tape.program.hot import compile_steps, watched
+from tape.program.hot import compile_segments, compile_steps, count_of, segments_of, watched
 from tape.program.ir.instructions import IR
 from tape.program.native.functions import prepare
-from tape.program.native.opcodes import FIELDS, WIDTH, WORTH_SHARING, opcode
+from tape.program.native.opcodes import ARENA, FIELDS, WIDTH, WORTH_SHARING, opcode
 from tape.program.plan.planner import plan
 from tape.program.runtime.encode import encode
+from tape.program.runtime.liveness import live_behind
 from tape.program.runtime.slots import Body, slots_of
 from tape.program.runtime.verify import verify
 
@@ -46,6 +47,8 @@ class Routine:
     plan : Plan
     code : numpy.ndarray
         int64: the rows, then the tables.
+    running : numpy.ndarray
+        What the machine reads: the same, or with rows whose code is compiled (`tape.program.hot`).
     rows : int
         How many rows; none where compiled code cannot run, or is not there yet.
     origins : list of int
@@ -84,6 +87,7 @@ class Routine:
             for loop in self._loops.values()
         ]
         self.code, self.rows = np.zeros(0, np.int64), 0
+        self.running = self.code
         self.origins: list[int] = []
         self.joined: dict[int, list[int]] = {}
         self.shareable = 0.0
@@ -120,31 +124,52 @@ class Routine:
         except Unavailable:
             self._is_due = False
             return
-        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
         bodies = [Body.of(body.plan) for body in self.bodies]
-        verify(encoded.code, encoded.rows, slots_of(self.plan), callbacks, bodies)
+        verify(encoded.code, encoded.rows, slots_of(self.plan), self._callbacks(), bodies)
         with _lock:
             if self._is_due:  # else another thread has just done this, and may be running it
                 self.code, self.rows, self.origins = encoded.code, encoded.rows, encoded.origins
-                self.joined = encoded.joined
+                self.running, self.joined = self.code, encoded.joined
                 self.shareable = WORTH_SHARING * self._worth()
-                self._watched = watched(self.code, self.rows, self.bodies)
+                self._watched = watched(self.running, self.rows, self.bodies)
                 self._call, self._is_due = call, False
 
     def heed_pause(self, at: int) -> None:
-        """Compile the steps of the loop in a row that has paused, if that is worth it by now."""
-        row = self.code[at * WIDTH : (at + 1) * WIDTH]
+        """Compile what the loop in a row does, if it has paused because that is worth it by now."""
+        row = self.running[at * WIDTH : (at + 1) * WIDTH]
         if row[_LEFT] or at not in self._watched:
             return
-        with _lock:
+        with _lock, suppress(RuntimeError):  # its rows run as before where LLVM cannot compile them
             if at in self._watched:
                 self._watched.remove(at)
-                with suppress(RuntimeError):  # its rows run as before where LLVM cannot
-                    self._kept.append(compile_steps(self.code, at, self.bodies[row[1]]))
+                body = self.bodies[row[_BODY]]
+                if count_of(body.code, body.rows):
+                    self._keep()
+                    self._kept.append(compile_steps(self.running, at, body.code, body.rows))
+                else:
+                    body._compile_lanes()
+
+    def _keep(self) -> None:
+        """Keep the rows as they were encoded, before those that run are changed."""
+        if self.code is self.running:
+            self.code = self.running.copy()
+
+    def _compile_lanes(self) -> None:
+        segments = segments_of(self.code, self.rows)
+        if segments:
+            self._keep()
+            bodies = [Body.of(body.plan) for body in self.bodies]
+            claims = verify(self.code, self.rows, slots_of(self.plan), self._callbacks(), bodies)
+            stops = [segment.stop for segment in segments]
+            live = live_behind(self.code, self.rows, claims, self.plan.slots[ARENA], stops)
+            self._kept.append(compile_segments(self.running, segments, live))
+
+    def _callbacks(self) -> list[int]:
+        return [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
 
     def is_compiled(self, number: int) -> bool:
         """Return whether the loop of a body, by its number, runs steps that are compiled."""
-        rows = self.code[: self.rows * WIDTH].reshape(-1, WIDTH)
+        rows = self.running[: self.rows * WIDTH].reshape(-1, WIDTH)
         loops = rows[rows[:, 0] == opcode("loop")]
         return bool(loops[loops[:, _BODY] == number, _COMPILED].any())
 

@@ -15,7 +15,7 @@ from tape import errors
 from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.runtime import verify_arrays, verify_elementwise, verify_loops, verify_matrices
 from tape.program.runtime.checks import LAST_ELEMENTWISE, MOST, NAMES, Checks
-from tape.program.runtime.extents import ADVICE, Rows
+from tape.program.runtime.extents import ADVICE, Claims, Rows
 from tape.program.runtime.slots import Body, Slot
 
 _RULES: dict[str, Callable[[Checks, Rows], None]] = {
@@ -32,8 +32,8 @@ def verify(
     slots: Sequence[Slot],
     callbacks: Collection[int] = (),
     bodies: Sequence[Body] = (),
-) -> None:
-    """Raise unless a program stays in its memory.
+) -> Claims:
+    """Raise unless a program stays in its memory; return the memory that its rows touch.
 
     A program that passes reads and writes inside its slots, writes to no slot that is read-only, and
     terminates: memory limits how long a row runs.
@@ -51,6 +51,10 @@ def verify(
     bodies : sequence of Body
         Those of loops, by number: routines that have been verified.
 
+    Returns
+    -------
+    Claims
+
     Raises
     ------
     ProgramError
@@ -65,7 +69,7 @@ def verify(
     >>> slots = [Slot(64, 64, True), Slot(0, 64, True), Slot(16, 16, False)]
     >>> code = np.zeros(WIDTH, np.int64)
     >>> code[:4] = opcode("copy"), 16, packed(2, 0), packed(0, 48)
-    >>> verify(code, 1, slots)
+    >>> claims = verify(code, 1, slots)
     >>> code[3] = packed(0, 56)
     >>> verify(code, 1, slots)
     Traceback (most recent call last):
@@ -87,6 +91,7 @@ def verify(
     for group in sorted(groups, key=lambda group: group.name not in _FIRST):
         _RULES[group.name](checks, group)
     checks.claims.check()
+    return checks.claims
 
 
 def _groups(words: np.ndarray) -> list[Rows]:

@@ -67,7 +67,7 @@ class Frame:
         self.owners: list[Any] = [None] * len(sizes)
         frame = self.frame
         frame[FUNCTIONS], frame[DATA] = FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data
-        frame[CODE], frame[ROWS] = routine.code.ctypes.data, routine.rows
+        frame[CODE], frame[ROWS] = routine.running.ctypes.data, routine.rows
         self.own(ARENA, memory_of(sizes[ARENA]))
         self.own(REGISTERS, memory_of(sizes[REGISTERS]))
         self.own(LITERALS, routine.literals)
