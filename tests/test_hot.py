@@ -2,7 +2,11 @@
 
 import ctypes
 import gc
+import os
+import signal
 import threading
+import time
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -74,10 +78,8 @@ _run = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(native().addresses["scalars
 
 
 def steps_of(rows, made):
-    engine = compiling._compiled(text_of(rows, made))
-    return engine, ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)(
-        engine.get_function_address("steps")
-    )
+    code = compiling.compiled(text_of(rows, made))
+    return code, ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)(code.address("steps"))
 
 
 NO_STATES = [[LOOP, *[0] * (WIDTH - 1)]]
@@ -168,7 +170,7 @@ DERIVED = [tape.value_and_grad, lambda f: lambda x: tape.jvp(f, (x,), (np.cos(x)
 def loops_of(program):
     """The rows of all loops, in all bodies."""
     for routine in routines(program):
-        table = routine.code[: routine.rows * WIDTH].reshape(-1, WIDTH)
+        table = routine.running[: routine.rows * WIDTH].reshape(-1, WIDTH)
         yield from (row for row in table if row[0] == LOOP)
 
 
@@ -213,8 +215,14 @@ def test_a_loop_is_compiled_once_its_steps_are_worth_it():
 
 
 def test_what_takes_long_to_compile_waits_longer():
-    times = [count * compiling.steps_before(count) for count in (1, 10, 100, 1000)]
+    def steps_before(count):
+        code = np.zeros(WIDTH, np.int64)
+        code[:2] = opcode("scalars"), count
+        return compiling.steps_before(SimpleNamespace(code=code, rows=1))
+
+    times = [count * steps_before(count) for count in (1, 10, 100, 1000)]
     assert times == sorted(times)
+    assert steps_before(10**6) == 0
 
 
 def test_a_loop_of_arrays_is_never_compiled():
@@ -298,11 +306,70 @@ def test_a_profile_tells_what_takes_how_much_of_a_compiled_step():
 
 
 def test_a_loop_whose_code_cannot_be_made_runs_on():
-    def fails(text):
+    def fails(text, **_):
         raise RuntimeError("no memory for code")
 
-    with patch.object(compiling, "steps_before", lambda _: 1), patch.object(compiling, "_compiled", fails):
+    with patch.object(compiling, "steps_before", lambda _: 1), patch.object(compiling, "compiled", fails):
         compiled = tape.compile(running)
         x = np.linspace(0, 1, 9)
         _, *results = [leaves(compiled(x)) for _ in range(4)]  # the first one is eager
     assert all(result == results[0] for result in results)
+
+
+def test_ctrl_c_while_a_loop_is_compiled_leaves_it_for_another_time():
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    x = np.linspace(0, 1, 9)
+    with patch.object(compiling, "steps_before", lambda _: 1):
+        f = tape.compile(running)
+        f(x)
+        with patch.object(compiling, "compiled", interrupted), pytest.raises(KeyboardInterrupt):
+            f(x)
+        results = [leaves(f(x)) for _ in range(3)]
+    (row,) = loops_of(program_of(f))
+    assert row[COMPILED]
+    assert all(result == results[0] for result in results)
+
+
+def test_programs_are_made_while_a_loop_is_compiled():
+    """By another thread, a signal handler, or a process that is forked meanwhile: nothing waits for ever."""
+    x, made = np.linspace(0, 1, 9), []
+
+    def compile_something(text, **settings):
+        other = tape.compile(lambda x: np.sum(np.sin(x)))
+        made.append([other(x), other(x)])
+        return compile_text(text, **settings)
+
+    compile_text = compiling.compiled
+    with patch.object(compiling, "steps_before", lambda _: 1):
+        f = tape.compile(running)
+        f(x)
+        with patch.object(compiling, "compiled", compile_something):
+            thread = threading.Thread(target=f, args=(x,), daemon=True)
+            thread.start()
+            thread.join(60)
+    assert not thread.is_alive()
+    assert len(made) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_that_is_forked_while_a_loop_is_compiled_compiles_its_own():
+    x = np.linspace(0, 1, 9)
+    with patch.object(compiling, "steps_before", lambda _: 1):
+        f, other = tape.compile(running), tape.compile(fibonacci)
+        f(x), other(x)
+        thread = threading.Thread(target=lambda: [f(x) for _ in range(3)])
+        thread.start()
+        pid = os.fork()
+        if not pid:
+            os._exit(0 if leaves(other(x)) == leaves(other(x)) else 1)
+        thread.join()
+        begin = time.monotonic()
+        while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < begin + 60:
+            time.sleep(0.01)
+        if ended == (0, 0):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    assert ended == (pid, 0)

@@ -434,6 +434,31 @@ def integrated(monkeypatch):
     return calls
 
 
+def test_what_an_equation_does_not_read_decides_no_step_of_its_adjoint():
+    """In a program all arrays are operands, tables of the method included: steps are as long all the same."""
+
+    def end(a: Any) -> Any:
+        y = tape.odeint(lambda y, t: -np.tanh(a * y), 1.0, [0.0, 0.4], method="Tsit5", gradient="adjoint")
+        return y[-1]
+
+    eager, compiled = tape.grad(end), tape.compile(tape.grad(end))
+    for a in (-0.5, -2.0, -4.0, -8.0):
+        assert_close(
+            compiled(a), eager(a), 1e-7
+        )  # a mean over more numbers gave other digits from the third on
+
+
+def test_what_is_read_later_only_has_a_gradient_of_its_adjoint():
+    def end(p: Any, **options: Any) -> Any:
+        rate = lambda y, t: -p[0] * y if t > 0.3 else -p[1] * y  # noqa: E731
+        return tape.odeint(rate, 1.0, [0.0, 0.3, 0.6], **options)[-1]
+
+    p = [np.array(0.7), np.array(1.1)]
+    found = tape.grad(partial(end, **TIGHT))(p)
+    for one in found:
+        assert_close(one, -0.3 * np.exp(-0.3 * 1.8), 1e-7)
+
+
 def test_a_gradient_integrates_the_solution_once_and_then_adjoints_alone(integrated):
     """Three numbers; backwards, between each two times, their adjoints and those of all that is known."""
 

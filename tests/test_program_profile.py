@@ -259,3 +259,21 @@ def test_a_row_of_single_numbers_is_that_of_all_its_instructions(clock):
 
 def test_a_body_without_rows_has_no_parts():
     assert parts._differences(np.zeros(0, np.int64), [], lambda stop: 1.0, 0.0) == []
+
+
+def test_the_gradient_of_a_while_loop_is_profiled_as_far_as_it_went():
+    """What the loop has collected ends there; an index behind it may be anything."""
+
+    def f(x):
+        def step(state):
+            total, k = state
+            return total * 0.5 + np.sin(x[k % len(x)]), k + 1
+
+        return np.sum(tape.while_loop(lambda state: state[1] < len(x), step, (x[0], 0))[0])
+
+    compiled, x = tape.compile(tape.value_and_grad(f)), np.random.default_rng(0).normal(size=(20, 16))
+    for _ in range(2):
+        compiled(x)
+    (program,) = compiled.programs.values()
+    for _ in range(3):
+        assert program.profile(x).timings

@@ -282,23 +282,49 @@ class _Solution(_Equation):
 
     def _vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
         start, t = self._split(operands)
-        slope = self._slope_of(operands)
-        floats = [k for k, operand in enumerate(operands) if is_differentiated(operand)]
         solution = self._interpolated(start, t, operands)
+        read = set(self._rates(g[-1], out[-1], t[-1], operands)[2])
+        while True:  # others may be read at other times
+            floats = sorted(read)
+            contributions = self._collected(g, out, operands, floats, read, solution)
+            if read == set(floats):
+                return contributions
+
+    def _rates(self, a: Any, y: Any, time: Any, operands: Sequence[Any]) -> tuple[Any, Any, dict[int, Any]]:
+        """Return the slope, and its derivatives along an adjoint by y, or None, and by what it reads."""
+        slope = self._slope_of(operands)
+        trace, params, dy = recorded(lambda y, *rest: slope(y, time, *rest), [y, *operands], self.name)
+        if not isinstance(dy, Handle) or dy.trace_ref is not trace.ref:
+            return dy, None, {}
+        found = iter(trace.pull_back({dy.id: a}))
+        by_y, *others = [None if param is None else next(found) for param in params]
+        of_operands = {k: by for k, by in enumerate(others) if by is not None}
+        return dy.node.value, by_y, {k: of_operands[k] for k in of_operands if is_differentiated(operands[k])}
+
+    def _collected(
+        self,
+        g: Any,
+        out: Any,
+        operands: Sequence[Any],
+        floats: list[int],
+        read: set[int],
+        solution: Callable[[Any], Any] | None,
+    ) -> list[Any]:
+        """Return the contributions of some operands; ``read`` takes those that are found to have some.
+
+        Operands that the right-hand side does not read are left out: the error of a step is a mean over all
+        that is integrated.
+        """
+        start, t = self._split(operands)
+        slope = self._slope_of(operands)
 
         def adjoint(state: Any, minus_time: Any) -> Any:
-            """Return the rates, backwards in time, of the adjoint, the gradient of every operand, and y."""
+            """Return the rates, backwards in time, of the adjoint, the gradients of operands, and y."""
             a, _, *y = state
             time = -minus_time
-            at = solution(time) if solution else y[0]
-            trace, params, dy = recorded(lambda y, *rest: slope(y, time, *rest), [at, *operands], self.name)
-            if not isinstance(dy, Handle) or dy.trace_ref is not trace.ref:
-                by_y, by_operands = None, [None] * len(operands)
-            else:
-                found = iter(trace.pull_back({dy.id: a}))
-                by_y, *by_operands = [None if param is None else next(found) for param in params]
-                dy = dy.node.value
-            by_floats = [0 * operands[k] if by_operands[k] is None else by_operands[k] for k in floats]
+            dy, by_y, by_operands = self._rates(a, solution(time) if solution else y[0], time, operands)
+            read.update(by_operands)
+            by_floats = [by_operands[k] if k in by_operands else 0 * operands[k] for k in floats]
             return (0 * a if by_y is None else by_y, by_floats, *([-dy] if y else []))
 
         a = g[-1]

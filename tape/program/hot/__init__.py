@@ -10,8 +10,8 @@ same, bit for bit, and a loop that runs less costs nothing.
 `lanes` rows of arithmetic on arrays of one length, which become one loop, and `compiling` compiles them.
 """
 
-from tape.program.hot.compiling import compile_segments, compile_steps, watched
+from tape.program.hot.compiling import Code, compile_segments, compile_steps, watched
 from tape.program.hot.lanes import segments_of
 from tape.program.hot.loops import count_of
 
-__all__ = ["compile_segments", "compile_steps", "count_of", "segments_of", "watched"]
+__all__ = ["Code", "compile_segments", "compile_steps", "count_of", "segments_of", "watched"]

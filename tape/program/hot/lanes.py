@@ -85,7 +85,34 @@ def _loops() -> dict[int, str]:
 
 
 def _runs_of(row: Sequence[int], code: np.ndarray) -> list[Run] | None:
-    """Return what a row does, in runs as long as they are; None if it is something else."""
+    """Return what a row does, in runs as long as they are; None if it is something else.
+
+    A result lies where an operand is, or apart from all of it; sums, and what is one of several, apart from
+    all operands.
+    """
+    runs = _known_runs(row, code)
+    if runs is None or any(_meets(run, x) for run in runs for x in _arrays(run)):
+        return None
+    if len(runs) == 1 or row[0] == _SHORTS:  # whose entries come one after the other
+        return runs
+    outs = [run.out for run in runs]
+    read = [x for run in runs for x in _arrays(run)]
+    size = runs[0].length * _SIZE
+    are_apart = max(outs) + size <= min(read) or max(read) + size <= min(outs)
+    return runs if are_apart or outs[0] >> SLOT_BITS != read[0] >> SLOT_BITS else None
+
+
+def _arrays(run: Run) -> list[int]:
+    return [x for x, is_one in zip(run.operands, run.is_number, strict=True) if not is_one]
+
+
+def _meets(run: Run, x: int) -> bool:
+    """Return whether a result overlaps an operand in a way that it should not."""
+    is_in_place = x == run.out and not run.name.startswith("sum")
+    return abs(x - run.out) < run.length * _SIZE and not is_in_place
+
+
+def _known_runs(row: Sequence[int], code: np.ndarray) -> list[Run] | None:
     kind, *fields = row
     if kind in (_UNARY, _BINARY):
         return _of_ufunc(fields, 1 if kind == _UNARY else 2)
@@ -348,15 +375,18 @@ class _Function:
                 f"<{_WIDE} x i32> zeroinitializer"
             )
         whole = lanes - lanes % _WIDE
-        yield "  br label %wide"
-        yield from self._loop("wide", "entry", 0, whole, _WIDE, "rest" if whole < lanes else "end")
-        if whole < lanes:
-            yield from self._loop("rest", "wide", whole, lanes, 1, "end")
+        parts = [("wide", 0, whole, _WIDE), ("rest", whole, lanes, 1)]
+        parts = [part for part in parts if part[1] < part[2]]
+        labels = ["entry", *[label for label, *_ in parts], "end"]
+        yield f"  br label %{labels[1]}"
+        for before, part, then in zip(labels, parts, labels[2:], strict=False):
+            yield from self._loop(*part, before, then)
         yield "end:"
         yield f"  ret i64 {segment.stop - segment.start - 1}"
         yield "}"
 
-    def _loop(self, label: str, before: str, start: int, stop: int, width: int, then: str) -> Iterator[str]:
+    def _loop(self, label: str, start: int, stop: int, width: int, before: str, then: str) -> Iterator[str]:
+        """Yield the loop over some of the lanes, so many at a time, between two other blocks."""
         body = _Body(self, label, width)
         yield f"{label}:"
         yield f"  %{label}.at = phi i64 [{start * _SIZE}, %{before}], [%{label}.next, %{label}]"

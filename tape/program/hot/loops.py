@@ -62,6 +62,17 @@ def text_of(rows: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> 
 
 
 class _Steps:
+    """The text of the steps of a loop.
+
+    Of a slot k, %ak is the place of its address in the frame and %sk the address at the beginning. Slots
+    that change from step to step have others: %bk in the step before, %mk and %nk in this one. Parts of
+    states stay in registers, %c0, %c1, ... in a step and %c0.next, ... after it.
+
+    Memory that is no state that is overwritten is always what it would be without them: others are written
+    to registers and to memory. A state that is overwritten is in memory again at the end. No two slots share
+    memory that a step writes, as in the machine, where another order of reading would matter, too.
+    """
+
     def __init__(self, rows: Sequence[Sequence[int]], entries: Sequence[Sequence[int]]) -> None:
         head: dict[str, Any] = dict(zip(FIELDS["loop"], rows[0][1:], strict=False))
         bindings, states = rows[1 : 1 + head["moving"]], rows[1 + head["bindings"] :]
@@ -146,8 +157,10 @@ class _Steps:
     def _text(self) -> tuple[Text, Known, set[int]]:
         """Return the instructions of a step, the parts of states that stay in registers, and silent slots.
 
-        Those are the arena, which no later step reads, and states that are overwritten, if all that is
-        written of them is in registers: it is stored at the end.
+        A part stays in a register if the step leaves in the slot of the next state, at the same place, what
+        it has written there as a number of the same type. Silent slots, which are not written, are the arena
+        if all that is read of it is written before, in the same step; and states that are overwritten, if all
+        that is written of them is in registers: it is stored at the end.
         """
         plain = self._written(Text(self._base, "%body"))
         carried: Known = {}

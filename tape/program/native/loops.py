@@ -12,11 +12,13 @@ from tape.program.native.opcodes import (
     BY_COUNT,
     BY_FLAG,
     DONE,
+    FIELDS,
     FUNCTIONS,
     ROWS,
     opcode,
 )
 
+_LEFT, _COMPILED = 1 + FIELDS["loop"].index("left"), 1 + FIELDS["loop"].index("compiled")
 _STATE, _KEPT_STATE = map(opcode, ("state", "kept_state"))
 _DO_MOVE, _DO_RUN = OFFSETS["memmove"], OFFSETS["run"]
 
@@ -122,6 +124,27 @@ def _goes_on(row, body):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _run_compiled(row, frame, body, step, first, stop, last):  # type: ignore[no-untyped-def]
+    """Run steps that are compiled (`tape.program.hot.loops`); return the first one that has not run.
+
+    The first two and the last one are bound here, all others by their code.
+    """
+    compiled, ends = field(row, _COMPILED), field(row, 6)
+    while step < stop:
+        is_bound, count = 0, min(stop, last - 1) - step
+        if step <= first + 1 or step == last - 1:
+            _bind_step(row, frame, body, step, first, last)
+            if ends == BY_FLAG and not _goes_on(row, body):
+                break
+            is_bound, count = 1, count if first < step < last - 1 else 1
+        done = call3(compiled, (body, count, is_bound))
+        step += done
+        if done < count:  # the first state says that it is over
+            break
+    return step
+
+
+@inner
 def loop(row, frame):  # type: ignore[no-untyped-def]
     """Run a portion of the steps of a loop; return whether none is left.
 
@@ -139,44 +162,36 @@ def loop(row, frame):  # type: ignore[no-untyped-def]
     step, at, is_inside = first, 0, 0
     if begun:
         step, at, is_inside = (begun - 1) // 2, field(body, AT), (begun - 1) % 2
-    stop = min(step + field(row, 5), last)
-    left, compiled, before = field(row, 9), field(row, 10), step
+    stop, left, begin = min(step + field(row, 5), last), field(row, _LEFT), step
     if left:
         stop = min(stop, step + left)
     do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
-    while step < stop:
-        if not is_inside:  # else that was done before the machine stopped
-            if first + 1 < step < last - 1:
-                if compiled:
-                    done = call3(compiled, (body, min(stop, last - 1) - step, 0))
-                    if done:
-                        step += done
-                        continue
-                _bind_next_step(row, body)
-            else:
-                _bind_step(row, frame, body, step, first, last)
-            if ends == BY_FLAG and not _goes_on(row, body):
-                break
-            if compiled:  # the next one is bound from this one on only behind the second
-                count = min(stop, last - 1) - step if step > first else 1
-                step += call3(compiled, (body, max(count, 1), 1))
-                continue
-        at = call2(do_run, (body, at))
-        if at != field(body, ROWS):
-            set_int64(body + 8 * AT, at)
-            set_int64(frame + 8 * DONE, 2 * step + 2)
-            return False
-        at, is_inside = 0, 0
-        step += 1
-    if step == stop and step < last:
-        if left:
-            set_int64(row + 8 * 9, left - (step - before))
+    if field(row, _COMPILED):
+        step = _run_compiled(row, frame, body, step, first, stop, last)
+    else:
+        while step < stop:
+            if not is_inside:  # else that was done before the machine stopped
+                if first + 1 < step < last - 1:
+                    _bind_next_step(row, body)
+                else:
+                    _bind_step(row, frame, body, step, first, last)
+                if ends == BY_FLAG and not _goes_on(row, body):
+                    break
+            at = call2(do_run, (body, at))
+            if at != field(body, ROWS):
+                set_int64(body + 8 * AT, at)
+                set_int64(frame + 8 * DONE, 2 * step + 2)
+                return False
+            at, is_inside = 0, 0
+            step += 1
+    is_over = step < stop or step == last
+    if left:  # one that is over does not pause: it will, with 1 left, in another run
+        set_int64(row + 8 * _LEFT, max(left - (step - begin), 1 if is_over else 0))
+    if not is_over:
         set_int64(body + 8 * AT, BETWEEN_STEPS)
         set_int64(frame + 8 * DONE, 2 * step + 1)
         return False
     set_int64(frame + 8 * DONE, 0)
-    if left:
-        set_int64(row + 8 * 9, max(left - (step - before), 1))
     other = row + ROW * (1 + bindings)
     for _ in range(states):
         _finish_state(other, frame, first, step, last)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.program.native.opcodes import CODE, FIELDS, REGISTERS, ROWS, THREADS, WIDTH, opcode
+from tape.program.native.opcodes import BY_FLAG, CODE, FIELDS, REGISTERS, ROWS, THREADS, WIDTH, opcode
 from tape.program.report.timing import BLOCKS, Runs, segments_of
 
 if TYPE_CHECKING:
@@ -87,11 +87,14 @@ def parts_of(runs: Runs, segment: range) -> list[Part]:
     frame = workspace.frame
     threads, frame[THREADS] = int(frame[THREADS]), 1  # fewer members would be worth fewer
     with _patched(program, workspace) as code:
-        count = at * WIDTH + (_LENGTH if kind == _LOOP else _COUNT)
-        enough = int(code[count] * _LONGEST / max(timed(segment.stop), _LONGEST))
-        code[count] = min(int(code[count]), max(_LEAST[kind], enough))
+        count, ends = at * WIDTH + (_LENGTH if kind == _LOOP else _COUNT), at * WIDTH + _ENDS
+        is_by_count = kind == _LOOP and code[ends] > BY_FLAG  # of what has been collected, and of no more
+        if not is_by_count:
+            enough = int(code[count] * _LONGEST / max(timed(segment.stop), _LONGEST))
+            code[count] = min(int(code[count]), max(_LEAST[kind], enough))
         if kind == _LOOP:
-            code[at * WIDTH + _ENDS] = 0  # by its length, as parts of the body would not end it
+            if not is_by_count:
+                code[ends] = 0  # by its length, as parts of the body would not end it
             found = _parts_of_body(program, workspace, at, lambda: timed(segment.stop))
         else:
             found = _differences(code, members, timed, 0.0)
@@ -116,9 +119,9 @@ def _parts_of_body(routine: Routine, memory: Frame, at: int, run: Callable[[], f
     with _patched(body, inside) as code:
         without = timed(0)
         found = _differences(code, list(_cuts(body)), timed, without)
-    for part in found:
-        if body.code[part.rows.start * WIDTH] == _LOOP:
-            part.parts = _parts_of_body(body, inside, part.rows.start, run)
+        for part in found:
+            if body.code[part.rows.start * WIDTH] == _LOOP:
+                part.parts = _parts_of_body(body, inside, part.rows.start, run)
     return [Part(range(0), without), *found]
 
 

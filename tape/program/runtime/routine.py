@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from tape.config import num_threads
 from tape.kernels.availability import Unavailable
 from tape.kernels.loading import NotReady, without_waiting
-from tape.program.hot import compile_segments, compile_steps, count_of, segments_of, watched
+from tape.program.hot import Code, compile_segments, compile_steps, count_of, segments_of, watched
 from tape.program.ir.instructions import IR
 from tape.program.native.functions import prepare
 from tape.program.native.opcodes import ARENA, FIELDS, WIDTH, WORTH_SHARING, opcode
@@ -21,8 +20,9 @@ from tape.program.runtime.encode import encode
 from tape.program.runtime.liveness import live_behind
 from tape.program.runtime.slots import Body, slots_of
 from tape.program.runtime.verify import verify
+from tape.system.locks import lock_across_forks
 
-_lock = Lock()
+_lock = lock_across_forks()
 _BODY, _LEFT, _COMPILED = (1 + FIELDS["loop"].index(field) for field in ("body", "left", "compiled"))
 _SHARED = [name for name, fields in FIELDS.items() if "worth" in fields]
 
@@ -92,7 +92,7 @@ class Routine:
         self.joined: dict[int, list[int]] = {}
         self.shareable = 0.0
         self._watched: set[int] = set()
-        self._kept: list[Any] = []
+        self._kept: list[Code] = []
         self._call: Any = None
         self._is_due = True
         if not is_patient:
@@ -135,43 +135,65 @@ class Routine:
                 self._call, self._is_due = call, False
 
     def heed_pause(self, at: int) -> None:
-        """Compile what the loop in a row does, if it has paused because that is worth it by now."""
-        row = self.running[at * WIDTH : (at + 1) * WIDTH]
-        if row[_LEFT] or at not in self._watched:
-            return
-        with _lock, suppress(RuntimeError):  # its rows run as before where LLVM cannot compile them
-            if at in self._watched:
-                self._watched.remove(at)
-                body = self.bodies[row[_BODY]]
-                if count_of(body.code, body.rows):
-                    self._keep()
-                    self._kept.append(compile_steps(self.running, at, body.code, body.rows))
-                else:
-                    body._compile_lanes()
+        """Compile what the loop in a row does, if it has paused because that is worth it by now.
 
-    def _keep(self) -> None:
-        """Keep the rows as they were encoded, before those that run are changed."""
-        if self.code is self.running:
-            self.code = self.running.copy()
+        Other threads may run the loop meanwhile: they find its code once all of it is there.
+        """
+        row = self.running[at * WIDTH : (at + 1) * WIDTH]
+        if row[_LEFT]:
+            return
+        with _lock:
+            if at not in self._watched:
+                return
+            self._watched.remove(at)  # one thread does it
+        try:
+            body = self.bodies[row[_BODY]]
+            if count_of(body.code, body.rows):
+                self._compile_steps(at, body)
+            else:
+                body._compile_lanes()
+        except RuntimeError:  # LLVM cannot: the rows run as before
+            pass
+        except BaseException:  # such as Ctrl-C: another time
+            self._watched.add(at)
+            row[_LEFT] = 1
+            raise
+
+    def _compile_steps(self, at: int, body: Routine) -> None:
+        code, address = compile_steps(self.code, at, body.code, body.rows)
+        self._keep(code)
+        self.running[at * WIDTH + _COMPILED] = address
 
     def _compile_lanes(self) -> None:
         segments = segments_of(self.code, self.rows)
-        if segments:
-            self._keep()
-            bodies = [Body.of(body.plan) for body in self.bodies]
-            claims = verify(self.code, self.rows, slots_of(self.plan), self._callbacks(), bodies)
-            stops = [segment.stop for segment in segments]
-            live = live_behind(self.code, self.rows, claims, self.plan.slots[ARENA], stops)
-            self._kept.append(compile_segments(self.running, segments, live))
+        if not segments:
+            return
+        bodies = [Body.of(body.plan) for body in self.bodies]
+        claims = verify(self.code, self.rows, slots_of(self.plan), self._callbacks(), bodies)
+        stops = [segment.stop for segment in segments]
+        live = live_behind(self.code, self.rows, claims, self.plan.slots[ARENA], stops)
+        code, addresses = compile_segments(segments, live)
+        self._keep(code)
+        for segment, address in zip(segments, addresses, strict=True):
+            self.running[segment.start * WIDTH] = address
+
+    def _keep(self, code: Code) -> None:
+        """Keep machine code, and the rows as they were encoded, before those that run refer to it."""
+        with _lock:
+            self._kept.append(code)
+            if self.code is self.running:
+                self.code = self.running.copy()
 
     def _callbacks(self) -> list[int]:
         return [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
 
     def is_compiled(self, number: int) -> bool:
-        """Return whether the loop of a body, by its number, runs steps that are compiled."""
+        """Return whether there is code for what a loop does, or a part of it, by the number of its body."""
+        body = self.bodies[number]
         rows = self.running[: self.rows * WIDTH].reshape(-1, WIDTH)
         loops = rows[rows[:, 0] == opcode("loop")]
-        return bool(loops[loops[:, _BODY] == number, _COMPILED].any())
+        has_steps = bool(loops[loops[:, _BODY] == number, _COMPILED].any())
+        return has_steps or bool(body._kept) or any(map(body.is_compiled, range(len(body.bodies))))
 
     def _worth(self) -> float:
         """Return the worth of all rows: see `tape.program.native.opcodes.FIELDS`."""
