@@ -211,6 +211,20 @@ def test_segments_are_as_long_as_they_can_be():
     ]
 
 
+def test_rows_of_a_group_stay_there():
+    add = loop_number("add", (DOUBLE,) * 3)
+    x, out = packed(INPUT, 0), packed(OUTPUT, 0)
+    one = [opcode("binary"), add, 32, 8, 8, 8, x, x, out]
+    rows = [one, one, [opcode("blocks"), 3, 32, 16, 32, 0, 3], one, one, one, one, one]
+    code = np.zeros(len(rows) * WIDTH, np.int64)
+    for k, row in enumerate(rows):
+        code[k * WIDTH : k * WIDTH + len(row)] = row
+    assert [(segment.start, segment.stop) for segment in lanes.segments_of(code, len(rows))] == [
+        (0, 2),
+        (6, 8),
+    ]
+
+
 def test_what_overlaps_is_not_one_loop():
     """The second row reads what the first has written, one lane further on."""
     add = loop_number("add", (DOUBLE,) * 3)
@@ -248,7 +262,7 @@ def grid(x):
     return np.sum(np.sqrt(np.abs(tape.while_loop(lambda state: state[1] < len(x), step, (start, 0))[0])))
 
 
-@pytest.mark.parametrize("count", [16, 33, 130, 300])
+@pytest.mark.parametrize("count", [16, 33, 130, 300, 3000])
 @pytest.mark.parametrize("f", [oscillators, grid])
 def test_programs_with_lanes_change_no_bit(f, count):
     inputs = [np.random.default_rng(seed).normal(size=(20, count)) for seed in range(4)]

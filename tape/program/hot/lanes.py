@@ -31,6 +31,7 @@ _SIZE = 8  # bytes of a lane
 
 _UNARY, _BINARY, _PAIR, _FOLD, _SUM_PRODUCT = map(opcode, ("unary", "binary", "pair", "fold", "sum_product"))
 _STORE, _COPY, _SHORT, _SHORTS = map(opcode, ("store", "copy", "short", "shorts"))
+_BLOCKS = opcode("blocks")
 _SHORT_ENTRY = len(FIELDS["short"])
 
 _OF_TWO = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
@@ -219,14 +220,17 @@ def segments_of(code: np.ndarray, rows: int) -> list[Segment]:
     """Return the rows that become loops over lanes: as many as possible that follow one another."""
     table = code[: rows * WIDTH].reshape(-1, WIDTH).tolist()
     found: list[Segment] = []
-    builder = _Builder(0)
-    for at, row in enumerate(table):
+    builder, at = _Builder(0), 0
+    while at < rows:
+        row = table[at]
         runs = _runs_of(row, code)
         if runs is None or not builder.takes(runs):
             found += builder.segment(at)
             builder = _Builder(at)
             if runs is None or not builder.takes(runs):
+                at += row[1] if row[0] == _BLOCKS else 0  # rows of a group run block by block
                 builder = _Builder(at + 1)
+        at += 1
     return found + builder.segment(rows)
 
 
