@@ -185,7 +185,7 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
         hints={op.name: _hint(op) for op in called},
         callback_share=None if profile is None else profile.callback_share,
         donated=len(plan.donations),
-        loops=tuple([_described(loop, program.is_compiled(k)) for k, loop in enumerate(loops)]),
+        loops=tuple([_described(loop, program._is_compiled(k)) for k, loop in enumerate(loops)]),
         notes=program.notes,
     )
 

@@ -134,7 +134,7 @@ class Routine:
                 self._watched = watched(self.running, self.rows, self.bodies)
                 self._call, self._is_due = call, False
 
-    def heed_pause(self, at: int) -> None:
+    def _heed_pause(self, at: int) -> None:
         """Compile what the loop in a row does, if it has paused because that is worth it by now.
 
         Other threads may run the loop meanwhile: they find its code once all of it is there.
@@ -187,13 +187,13 @@ class Routine:
     def _callbacks(self) -> list[int]:
         return [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
 
-    def is_compiled(self, number: int) -> bool:
+    def _is_compiled(self, number: int) -> bool:
         """Return whether there is code for what a loop does, or a part of it, by the number of its body."""
         body = self.bodies[number]
         rows = self.running[: self.rows * WIDTH].reshape(-1, WIDTH)
         loops = rows[rows[:, 0] == opcode("loop")]
         has_steps = bool(loops[loops[:, _BODY] == number, _COMPILED].any())
-        return has_steps or bool(body._kept) or any(map(body.is_compiled, range(len(body.bodies))))
+        return has_steps or bool(body._kept) or any(map(body._is_compiled, range(len(body.bodies))))
 
     def _worth(self) -> float:
         """Return the worth of all rows: see `tape.program.native.opcodes.FIELDS`."""

@@ -329,7 +329,7 @@ class Runner(Routine):
             if flip is not None:
                 frame[DONE] = 0
             else:
-                routine.heed_pause(at)
+                routine._heed_pause(at)
             return flip
         if kind == _CALLBACK:
             flip = self._call_back(routine, memory, id, leaves)
