@@ -13,7 +13,7 @@ import numpy as np
 
 import tape
 from tape import errors
-from tape.program.hot import compiling
+from tape.program.hot import compiling, lanes
 from tape.program.ir import contract, sinking
 from tape.program.plan import pairs, planner
 from tests.random_programs.otherwise import (
@@ -230,7 +230,7 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
 def _sizes(seed: int) -> Iterator[None]:
     """Let three of four programs do to small arrays what is done to long or large ones.
 
-    And one of four compiles the steps of its loops after two of them.
+    And one of four compiles its loops after two steps, of short arrays too.
     """
     with ExitStack() as stack:
         if seed & 1:
@@ -240,6 +240,7 @@ def _sizes(seed: int) -> Iterator[None]:
                 stack.enter_context(patch.object(module, "GROUPED_BYTES", 32))
         if seed & 12 == 12:
             stack.enter_context(patch.object(compiling, "steps_before", lambda _: 2))
+            stack.enter_context(patch.object(lanes, "_LEAST_LANES", 2))
         yield
 
 
