@@ -24,10 +24,10 @@ __all__ = ["Segment", "segments_of", "text_of", "time_of"]
 
 _WIDE = 8
 """Lanes at a time: a register of AVX-512, two of AVX2, four of NEON."""
-_LEAST_LANES, _LEAST_ROWS, _MOST_RUNS = 16, 2, 2000
+_LEAST_LANES, _LEAST_RUNS, _MOST_RUNS = 16, 2, 2000
 _MOST_SUMMED = 3
 """Terms of a sum: kernels take more of them in another order."""
-_SIZE = 8  # bytes of a lane
+_SIZE = 8  # bytes of a lane; what is only copied may be smaller elements, which lie anywhere
 
 _UNARY, _BINARY, _PAIR, _FOLD, _SUM_PRODUCT = map(opcode, ("unary", "binary", "pair", "fold", "sum_product"))
 _STORE, _COPY, _SHORT, _SHORTS = map(opcode, ("store", "copy", "short", "shorts"))
@@ -97,10 +97,10 @@ def _runs_of(row: Sequence[int], code: np.ndarray) -> list[Run] | None:
     if len(runs) == 1 or row[0] == _SHORTS:  # whose entries come one after the other
         return runs
     outs = [run.out for run in runs]
-    read = [x for run in runs for x in _arrays(run)]
+    read = [x for run in runs for x in _arrays(run) if x >> SLOT_BITS == outs[0] >> SLOT_BITS]
     size = runs[0].length * _SIZE
-    are_apart = max(outs) + size <= min(read) or max(read) + size <= min(outs)
-    return runs if are_apart or outs[0] >> SLOT_BITS != read[0] >> SLOT_BITS else None
+    are_apart = not read or max(outs) + size <= min(read) or max(read) + size <= min(outs)
+    return runs if are_apart else None
 
 
 def _arrays(run: Run) -> list[int]:
@@ -163,7 +163,7 @@ def _of_sum(fields: Sequence[int], *, is_product: bool) -> list[Run] | None:
         operands = (x,)
         if kind != FOLDS["sum"]:
             return None
-    if dtype != FLOAT64 or not 0 < reduced <= _MOST_SUMMED or after < _LEAST_LANES:
+    if dtype != FLOAT64 or not 0 < reduced <= _MOST_SUMMED or after < _LEAST_LANES or before > _MOST_RUNS:
         return None
     step = after * _SIZE
     return [
@@ -212,12 +212,19 @@ def _of_short(kind: int, count: int, x: int, y: int, out: int) -> list[Run] | No
 def time_of(code: np.ndarray, rows: int) -> tuple[int, float]:
     """Return how many rows may be compiled, and an estimate of the nanoseconds that they take."""
     table = code[: rows * WIDTH].reshape(-1, WIDTH)
-    found = table[np.isin(table[:, 0], (_UNARY, _BINARY, _PAIR)) & (table[:, 2] >= _LEAST_LANES)]
+    stands_alone = np.ones(rows, bool)
+    for at in np.flatnonzero(table[:, 0] == _BLOCKS).tolist():
+        stands_alone[at : at + 1 + table[at, 1]] = False
+    is_arithmetic = np.isin(table[:, 0], (_UNARY, _BINARY, _PAIR)) & (table[:, 2] >= _LEAST_LANES)
+    found = table[stands_alone & is_arithmetic]
     return len(found), float(np.sum(15.0 + 0.15 * found[:, 2]))
 
 
 def segments_of(code: np.ndarray, rows: int) -> list[Segment]:
-    """Return the rows that become loops over lanes: as many as possible that follow one another."""
+    """Return the rows that become loops over lanes: as many as possible that follow one another.
+
+    There are no more of them than can be compiled in some tenths of a second.
+    """
     table = code[: rows * WIDTH].reshape(-1, WIDTH).tolist()
     found: list[Segment] = []
     builder, at = _Builder(0), 0
@@ -231,7 +238,9 @@ def segments_of(code: np.ndarray, rows: int) -> list[Segment]:
                 at += row[1] if row[0] == _BLOCKS else 0  # rows of a group run block by block
                 builder = _Builder(at + 1)
         at += 1
-    return found + builder.segment(rows)
+    found += builder.segment(rows)
+    counts = np.cumsum([len(segment.runs) for segment in found])
+    return found[: int(np.searchsorted(counts, _MOST_RUNS, side="right"))]
 
 
 class _Builder:
@@ -249,6 +258,8 @@ class _Builder:
         lanes = gcd(self.lanes, *counts)
         if lanes < _LEAST_LANES or (self.lanes and lanes != min(self.lanes, *counts)):
             return False
+        if sum(counts) > lanes * _MOST_RUNS:
+            return False
         if lanes == self.lanes:
             together, places, added = self._runs, self._places, _split(runs, lanes)
         else:  # those so far are split further
@@ -263,7 +274,7 @@ class _Builder:
 
     def segment(self, stop: int) -> list[Segment]:
         """Return the segment, if it is worth compiling."""
-        if len(self._rows) < _LEAST_ROWS:
+        if sum(map(len, self._rows)) < _LEAST_RUNS:
             return []
         return [Segment(self.start, stop, self.lanes, self._runs)]
 
@@ -403,8 +414,9 @@ class _Function:
         """Return whether a run is read behind the segment, as far as that is known."""
         if out >> SLOT_BITS != ARENA:
             return True
-        first = (out & OFFSET_MASK) // _SIZE
-        return bool(self.live[first : first + self.segment.lanes].any())
+        start = out & OFFSET_MASK
+        stop = start + self.segment.lanes * _SIZE
+        return bool(self.live[start // _SIZE : -(-stop // _SIZE)].any())
 
 
 class _Body:
@@ -427,7 +439,7 @@ class _Body:
             self.known[run.out] = written[run.out] = self._result(run.name, values)
         for out, value in written.items():
             if self.function.is_read(out):
-                self.made.append(f"  store {self.type} {value}, ptr {self._pointer(out)}, align {_SIZE}")
+                self.made.append(f"  store {self.type} {value}, ptr {self._pointer(out)}, align 1")
         return self.made
 
     def _emit(self, text: str) -> str:
@@ -440,7 +452,7 @@ class _Body:
 
     def _load(self, x: int) -> str:
         if x not in self.known:
-            self.known[x] = self._emit(f"load {self.type}, ptr {self._pointer(x)}, align {_SIZE}")
+            self.known[x] = self._emit(f"load {self.type}, ptr {self._pointer(x)}, align 1")
         return self.known[x]
 
     def _pointer(self, x: int) -> str:
