@@ -28,7 +28,7 @@ _START, _EACH = 8e6, 2e5
 """Nanoseconds that compiling takes, in all and for each entry of a step, or row of lanes."""
 _STEP, _RUN = 10.0, 2.2
 """Nanoseconds that a step takes until then, and an entry of it."""
-_TIMES = 5
+_TIMES = 2
 """How many times as long as compiling takes a loop should have run by then."""
 _WORTH_IT = 500.0
 """Nanoseconds that rows of lanes take which are worth compiling."""
