@@ -24,6 +24,7 @@ from tests.test_loop_instructions import routines
 from tests.tiers import rounds
 
 NUMBERS, COUNTS, FLAGS = 3, 4, 5
+SHARED = 32  # bytes of the arena
 WHERE = {"f": (NUMBERS, 8), "i": (COUNTS, 8), "b": (FLAGS, 1)}
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e300, -1e-310, 709.9, 0.3]
 LOOP, LEFT, COMPILED = opcode("loop"), *(1 + FIELDS["loop"].index(field) for field in ("left", "compiled"))
@@ -34,21 +35,39 @@ LOOP, LEFT, COMPILED = opcode("loop"), *(1 + FIELDS["loop"].index(field) for fie
 
 @st.composite
 def entries(draw):
-    """Scalar code on numbers of each type, and on a few bytes of the arena that all types share."""
+    """Scalar code on numbers of each type, and on a few bytes of the arena that all types share.
 
-    def place(letter):
+    What is read of these has been written as the same type: the sign of NaN is not determined.
+    """
+    held = {}  # the type of what has been written to the arena, by its first byte
+
+    def read(letter):
+        slot, size = WHERE[letter]
+        places = [packed(slot, size * k) for k in range(4)]
+        places += [packed(ARENA, offset) for offset, other in held.items() if other == letter]
+        places += (
+            [packed(ARENA, SHARED + 8 * k) for k in range(2)] if letter == "f" else []
+        )  # of floats alone
+        return draw(st.sampled_from(places))
+
+    def written(letter):
         slot, size = WHERE[letter]
         if draw(st.booleans()):
             return packed(slot, size * draw(st.integers(0, 3)))
-        return packed(ARENA, size * draw(st.integers(0, 32 // size - 1)))
+        offset = size * draw(st.integers(0, (SHARED + 16 * (letter == "f")) // size - 1))
+        for other in [x for x in held if x < offset + size and offset < x + WHERE[held[x]][1]]:
+            del held[other]
+        held[offset] = letter
+        return packed(ARENA, offset)
 
     made = []
     for _ in range(draw(st.integers(1, 25))):
         name, signature = draw(st.sampled_from(sorted(SCALARS)))
         given, _, out = signature.partition("->")
-        operands = [place(letter) for letter in given]
+        operands = [read(letter) for letter in given]
         x, y = operands[0], operands[-1]
-        made.append([SCALARS[name, signature], x, y, place(out) if out else x])
+        end = read("f") if name == "multiply_add" else written(out) if out else x
+        made.append([SCALARS[name, signature], x, y, end])
     return made
 
 
@@ -60,7 +79,7 @@ class Memory:
         self.numbers = rng.choice(SPECIAL, 4)
         self.counts = rng.choice([0, 1, -1, 7, -(2**63), 2**63 - 1], 4)
         self.flags = rng.choice([0, 1, 255], 4).astype(np.uint8)
-        self.arena = rng.choice(SPECIAL, 4)
+        self.arena = rng.choice(SPECIAL, SHARED // 8 + 2)
         self.frame = np.zeros(SLOTS + 6, np.int64)
         self.frame[0] = rng.integers(2)
         for slot, array in ((ARENA, self.arena), (3, self.numbers), (4, self.counts), (5, self.flags)):
