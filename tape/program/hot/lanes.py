@@ -1,7 +1,8 @@
 """LLVM IR of rows that compute lane by lane: one loop over the lanes, with all of the rows in it.
 
-Rows in a row whose operands and results are runs of equally many floats, the lanes, are independent of each
-other from lane to lane: their loops become one, in which what one row writes for the next stays in registers.
+Neighbouring rows whose operands and results are runs of equally many floats, the lanes, are independent of
+each other from lane to lane: their loops become one, in which what one row writes for the next stays in
+registers.
 What only they read is not written at all. Each lane goes through the same operations in the same order as
 before, so that no bit changes.
 """
@@ -24,7 +25,8 @@ __all__ = ["Segment", "segments_of", "text_of", "time_of"]
 
 _WIDE = 8
 """Lanes at a time: a register of AVX-512, two of AVX2, four of NEON."""
-_LEAST_LANES, _LEAST_RUNS, _MOST_RUNS = 16, 2, 2000
+_LEAST_LANES, _LEAST_RUNS = 16, 2  # that are worth it
+_MOST_RUNS = 2000  # that LLVM compiles in some tenths of a second
 _MOST_SUMMED = 3
 """Terms of a sum: kernels take more of them in another order."""
 _SIZE = 8  # bytes of a lane; what is only copied may be smaller elements, which lie anywhere
@@ -43,8 +45,7 @@ _SHORT_NAMES = {code: key for key, code in SHORT.items()}
 class Run(NamedTuple):
     """What a row does with runs of lanes: an operation on operands, which may be single numbers.
 
-    Operands and results are packed as in rows; of several runs, which lie one after the other, it is the
-    first one. Terms of a sum are so many runs apart.
+    Operands and results are packed as in rows. ``length`` is a multiple of the lanes until runs are split.
     """
 
     name: str

@@ -157,7 +157,7 @@ def _product(
     if of.op != "multiply":
         return None
     (other,) = [x for x in of.operands if x != id]
-    while (scaled := _scaled(instructions, other)) is not None and _is_moderate(scale * scaled[1]):
+    while (scaled := _multiple_of(instructions, other)) is not None and _is_moderate(scale * scaled[1]):
         other, scale = scaled[0], scale * scaled[1]
     factor = instructions[_source(instructions, other)]
     if factor.op == "literal":
@@ -165,7 +165,7 @@ def _product(
     return power, (*weights, other), scale
 
 
-def _scaled(instructions: Sequence[Instruction], x: int) -> tuple[int, float] | None:
+def _multiple_of(instructions: Sequence[Instruction], x: int) -> tuple[int, float] | None:
     """Return what a value is a multiple of, and the number; None if it is none."""
     of = instructions[_source(instructions, x)]
     if of.op == "negative":
@@ -263,7 +263,7 @@ class _Replacing(Appending):
         last = (*rows, *of.axes) if is_turned else (*of.axes, *rows)
         lengths = self.old[pairs.id].shape
         is_less_before = prod(shape) <= _count(lengths, (*batch, *rows, *columns))
-        weights = self._product(of.weights, dtype, scale if is_less_before else 1.0)
+        weights = self._weights(of.weights, dtype, scale if is_less_before else 1.0)
         operands = (
             self._repeated(weights, pairs, (*batch, *last)),
             self._arranged(x, pairs, (*batch, *of.axes, *columns)),
@@ -293,7 +293,7 @@ class _Replacing(Appending):
         lengths = tuple([shape[axis] for axis in axes])
         return self.push("kernel", operands, (name, parameters), lengths, dtype), axes
 
-    def _product(self, factors: Axes, dtype: Any, scale: float) -> int:
+    def _weights(self, factors: Axes, dtype: Any, scale: float) -> int:
         """Append the product of weights and a number."""
         first, *others = [self.place[_source(self.old, x)] for x in factors]
         found = self._scaled(first, scale, dtype)

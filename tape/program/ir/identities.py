@@ -216,12 +216,13 @@ def _compare(name: str) -> Identity:
 def _last_with_root(most: Any) -> Any:
     """Return the largest number whose root is not above this one; None where squares are not normal."""
     square = _normal(np.multiply, most, most)
-    if square is None or most < 0 or not np.isfinite(np.nextafter(square, np.inf * most)):
+    zero, infinity = most.dtype.type(0), most.dtype.type(np.inf)
+    if square is None or most < 0 or not np.isfinite(np.nextafter(square, infinity)):
         return None
-    while np.sqrt(after := np.nextafter(square, np.inf * most)) <= most:
+    while np.sqrt(after := np.nextafter(square, infinity)) <= most:
         square = after
     while np.sqrt(square) > most:
-        square = np.nextafter(square, 0 * most)
+        square = np.nextafter(square, zero)
     return square
 
 

@@ -45,8 +45,9 @@ LENGTHS, MOST_DIMENSIONS = 31, 5
 ENVIRONMENT = LENGTHS + 1 + MOST_DIMENSIONS
 SLOTS = ENVIRONMENT + 8
 BY_FLAG, BY_COUNT, BY_COUNT_BACK = 1, 2, 3  # how a loop ends: see its row
+# From here on, a number in the place of an opcode is the address of a function of the frame: see
+# `tape.program.hot.lanes`. No array that is verified has one.
 COMPILED_FROM = 4096
-"""Instead of an opcode: the address of a function of the frame, `tape.program.hot.lanes`; only in memory."""
 BETWEEN_STEPS = -1  # in AT of such a frame: the machine has paused before the next step
 PLACE_BYTES = 64  # of what a thread is started with
 

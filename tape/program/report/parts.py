@@ -88,12 +88,11 @@ def parts_of(runs: Runs, segment: range) -> list[Part]:
     threads, frame[THREADS] = int(frame[THREADS]), 1  # fewer members would be worth fewer
     with _patched(program, workspace) as code:
         count, ends = at * WIDTH + (_LENGTH if kind == _LOOP else _COUNT), at * WIDTH + _ENDS
-        is_by_count = kind == _LOOP and code[ends] > BY_FLAG  # of what has been collected, and of no more
-        if not is_by_count:
+        if kind != _LOOP or code[ends] <= BY_FLAG:  # others run as far as something has been collected
             enough = int(code[count] * _LONGEST / max(timed(segment.stop), _LONGEST))
             code[count] = min(int(code[count]), max(_LEAST[kind], enough))
         if kind == _LOOP:
-            if not is_by_count:
+            if code[ends] == BY_FLAG:
                 code[ends] = 0  # by its length, as parts of the body would not end it
             found = _parts_of_body(program, workspace, at, lambda: timed(segment.stop))
         else:
