@@ -66,6 +66,7 @@ class Builder:
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}  # by instruction: for finding equal ones
         self._constants: dict[Any, Value] = {}
+        self.fixed_constants: set[int] = set()  # by number: those that nothing can change
         self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.blocks: dict[int, loops.Block] = {}  # of several results, by the instruction that has them
@@ -168,7 +169,10 @@ class Builder:
                 and (np.signbit(value) == np.signbit(one)).all()
             ):
                 return self.broadcast(self.literal(one, value.dtype), value.shape)
-        return self.value(value)
+        known = len(self.ir.constants)
+        made = self.value(value)
+        self.fixed_constants.update(range(known, len(self.ir.constants)))
+        return made
 
     def literal(self, number: Any, dtype: Any = None) -> Value:
         """Return a number that is known now."""

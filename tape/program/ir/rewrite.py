@@ -20,6 +20,7 @@ from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.core.weak import Weak, weak
 from tape.program.ir.builder import ALL_NATIVE, NATIVE_DTYPES, Builder, CannotLower, Value
+from tape.program.ir.compression import compress
 from tape.program.ir.contract import contract
 from tape.program.ir.differences import sum_differences
 from tape.program.ir.dtypes import is_of_all_dtypes
@@ -113,7 +114,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
         prune(ir)
         ir.drop_dead()
     alive = len(ir.instructions)
-    added = 0 if as_numpy else sum_differences(ir) + contract(ir)
+    added = 0 if as_numpy else compress(ir, builder.fixed_constants) + sum_differences(ir) + contract(ir)
     contracted = alive + added - len(ir.instructions)
     tiles, tiled = (0, 0) if as_numpy else tile(ir)
     if not as_numpy:

@@ -1,0 +1,365 @@
+"""Batches whose rows are equal but for a few places: each place is computed once, not once for every row.
+
+A Jacobian is computed for a batch of one-hot vectors. As long as what is computed from them has a place of
+its own for each, almost all of the batch is zero. Rows that differ from a common row in different places are
+put together into one, like columns of a sparse Jacobian that one product finds (A. R. Curtis, M. J. D. Powell
+and J. K. Reid, "On the estimation of sparse Jacobian matrices", 1974): an instruction has a row for each
+colour in place of ``count``, and the common row, to which no vector belongs. That row is computed like any
+other, so infinities and NaNs spread as they do in the batch: nothing is taken for zero.
+
+`Batches` decides which values are such batches, `tape.program.ir.compressed` writes the instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tape.program.ir.compressed import Compressing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import ELEMENTWISE, INSTRUCTIONS, VIEWS
+
+__all__ = ["Batches", "compress"]
+
+_FEWEST_ROWS, _MOST_ROWS = 6, 1 << 10
+"""Of a batch."""
+_SHARE = 3
+"""There is one row for each three of a batch, at most."""
+_MOST_ELEMENTS = 1 << 22
+"""Of an array whose places are followed."""
+_MOST_PRODUCTS = 1 << 30
+"""Of bits, in finding which rows have places in common."""
+_WORTH_IT = 2000.0
+"""Nanoseconds that are saved in a run."""
+_SPREADING, _COPYING = 1.0, 0.3
+"""Nanoseconds for each element of a batch that is spread, or of which rows are copied."""
+_MOST_RANGES = 32
+_DEPTH = 50  # instructions on rows that are all the same
+
+Shape = tuple[int, ...]
+
+
+def compress(ir: IR, fixed: Collection[int]) -> int:
+    """Compute batches whose rows are equal but for a few places without computing equal places again.
+
+    Parameters
+    ----------
+    ir : IR
+        Changed in place, without dead instructions. One with guards or calls of Python stays as it is.
+    fixed : collection of int
+        The constants, by number, that nothing can change.
+
+    Returns
+    -------
+    int
+        Number of instructions added.
+    """
+    if not fixed or any(of.guard is not None or of.op == "callback" for of in ir.instructions):
+        return 0
+    count_before = len(ir.instructions)
+    fixed = set(fixed)
+    for count in _counts(ir, fixed):
+        batches = Batches(ir, count, fixed)
+        if batches.places:
+            known = len(ir.constants)
+            Compressing(batches).build()
+            fixed.update(range(known, len(ir.constants)))
+    if len(ir.instructions) != count_before:
+        _drop_constants(ir)
+    return len(ir.instructions) - count_before
+
+
+def _counts(ir: IR, fixed: Collection[int]) -> list[int]:
+    """Return the lengths of batches that may begin with a constant."""
+    counts = {
+        of.shape[0]
+        for of in ir.instructions
+        if of.op == "constant" and of.attrs[0] in fixed and _is_sparse(ir.constants[of.attrs[0]])
+    }
+    return sorted(counts, reverse=True)
+
+
+def _is_sparse(array: np.ndarray) -> bool:
+    """Return whether few elements of each column of a matrix are not zero."""
+    if array.ndim < 2 or array.dtype.kind != "f" or not 0 < array.size <= _MOST_ELEMENTS:
+        return False
+    if not _FEWEST_ROWS <= len(array) <= _MOST_ROWS:
+        return False
+    most = int(np.count_nonzero(array, axis=0).max())
+    return (most + 1) * _SHARE <= len(array) and not (np.signbit(array) & (array == 0)).any()
+
+
+def _drop_constants(ir: IR) -> None:
+    """Drop the constants that nothing reads any more, and number the others anew."""
+    read = sorted({of.attrs[0] for of in ir.instructions if of.op == "constant"})
+    numbers = {old: new for new, old in enumerate(read)}
+    for of in ir.instructions:
+        if of.op == "constant":
+            of.attrs = (numbers[of.attrs[0]],)
+    ir.constants = [ir.constants[number] for number in read]
+
+
+class Batches:
+    """What is a batch of ``count`` rows, each computed from the same row of operands and from others whole.
+
+    The rows of an array are along its first axis, or are as many blocks of it.
+
+    Attributes
+    ----------
+    places : dict of int to numpy.ndarray
+        Of each batch that is worth it, where its rows may differ from the common one: bool, of its shape.
+    spread : dict of int to int
+        Values whose rows are all the common one, and how many instructions have made them of one row.
+    """
+
+    def __init__(self, ir: IR, count: int, fixed: Collection[int]) -> None:
+        self.ir, self.count, self.fixed, self.old = ir, count, fixed, ir.instructions
+        self.places: dict[int, np.ndarray] = {}
+        self.spread: dict[int, int] = {}
+        self._root: dict[int, int] = {}  # batches that have something in common share a colouring
+        self._conflicts: dict[int, np.ndarray] = {}  # by the root
+        self._colours: dict[int, np.ndarray] = {}
+        for id, of in enumerate(self.old):
+            if of.shape and of.shape[0] % count == 0 and 0 < of.size <= _MOST_ELEMENTS:
+                places = self._places_of(id, of)
+                if places is not None:
+                    self._add(id, of, places)
+        self._drop_what_is_not_worth_it()
+
+    def colours_of(self, id: int) -> np.ndarray:
+        """Return which row stands for each row of a batch: 0 is the common one."""
+        return self._colours[self._find(id)]
+
+    def length_of(self, id: int) -> int:
+        """Return how many rows stand for those of a batch."""
+        return int(self.colours_of(id).max()) + 1
+
+    # ---- which values --------------------------------------------------------------------------------
+
+    def _places_of(self, id: int, of: Instruction) -> np.ndarray | None:
+        """Return where the rows of a result may differ from a common one; None if it does not have rows."""
+        if of.op == "constant":
+            number = of.attrs[0]
+            is_one = number in self.fixed and _is_sparse(self.ir.constants[number])
+            return self.ir.constants[number] != 0 if is_one else None
+        if of.op == "broadcast" and self._is_one_row(of):
+            self.spread[id] = 0
+            return None
+        ways = [self.is_by_rows(of, k) or self._is_whole(of, k) for k in range(len(of.operands))]
+        masks = [self.places[x] for x in of.operands if x in self.places]
+        if not all(ways) or not (of.op in ELEMENTWISE or of.op in _PLACES):
+            return None
+        if not masks:
+            depths = [self.spread[x] for k, x in enumerate(of.operands) if self.is_by_rows(of, k)]
+            if depths and max(depths) < _DEPTH:
+                self.spread[id] = max(depths) + 1
+            return None
+        if of.op in ELEMENTWISE:
+            if masks[0].shape == of.shape and all(mask is masks[0] for mask in masks):
+                return masks[0]
+            return _as(reduce(np.logical_or, masks), of.shape)
+        places: np.ndarray = _PLACES[of.op](of, [self._mask(x) for x in of.operands])
+        return places
+
+    def _is_one_row(self, of: Instruction) -> bool:
+        """Return whether all rows of what is broadcast are the same one."""
+        core = self.old[of.operands[0]]
+        return len(core.shape) < len(of.shape) or core.shape[0] == 1
+
+    def _mask(self, x: int) -> np.ndarray:
+        return self.places[x] if x in self.places else np.broadcast_to(False, self.old[x].shape)
+
+    def is_by_rows(self, of: Instruction, k: int) -> bool:
+        """Return whether each row of a result depends on the same row of an operand alone."""
+        x = of.operands[k]
+        if x not in self.places and x not in self.spread:
+            return False
+        op, attrs, shape = of.op, of.attrs, self.old[x].shape
+        is_aligned = len(shape) == len(of.shape) and shape[0] == of.shape[0]
+        if op == "matmul":
+            return is_aligned and not attrs and (k == 0 or len(shape) > 2)
+        if op == "take":
+            return k == 0 and attrs[0] > 0
+        if op == "fold":
+            return 0 not in attrs[1]
+        if op == "concatenate":
+            return is_aligned and attrs[0] > 0
+        if op == "transpose":
+            return attrs[0][0] == 0
+        if op in ("slice", "put"):
+            return is_aligned and attrs[0][0] == 0 and attrs[1][0] == 1
+        if op == "broadcast" or op in ELEMENTWISE:
+            return is_aligned
+        return op == "reshape"
+
+    def _is_whole(self, of: Instruction, k: int) -> bool:
+        """Return whether all rows of a result depend on an operand, which is no batch, in the same way."""
+        x, op = of.operands[k], of.op
+        if x in self.places:
+            return False
+        if op == "take" or (op == "matmul" and len(of.shape) == 2):
+            return k == 1
+        shape = self.old[x].shape
+        return (op in ELEMENTWISE or op == "matmul") and (len(shape) < len(of.shape) or shape[0] == 1)
+
+    # ---- which rows go together ----------------------------------------------------------------------
+
+    def _find(self, id: int) -> int:
+        while self._root[id] != id:
+            id = self._root[id]
+        return id
+
+    def _add(self, id: int, of: Instruction, places: np.ndarray) -> None:
+        """Take a value for a batch, unless too many of its rows have places in common."""
+        roots = {self._find(x) for x in of.operands if x in self.places}
+        known = [self._conflicts[root] for root in roots]
+        is_told = len(roots) == 1 and (
+            (of.op in VIEWS and of.op != "broadcast")
+            or any(self.places.get(x) is places for x in of.operands)
+        )
+        if is_told:
+            (conflicts,) = known
+        else:
+            found = self._conflicts_of(places)
+            if found is None:
+                return
+            conflicts = reduce(np.logical_or, known, found)
+        same = next((root for root in roots if np.array_equal(self._conflicts[root], conflicts)), None)
+        colours = _coloured(conflicts) if same is None else self._colours[same]
+        if (colours.max() + 1) * _SHARE > self.count:
+            return
+        self.places[id] = places
+        for root in (id, *roots):
+            self._root[root] = id
+        self._conflicts[id], self._colours[id] = conflicts, colours
+
+    def _conflicts_of(self, places: np.ndarray) -> np.ndarray | None:
+        """Return which rows have places in common, and which have any: on the diagonal. None if too many."""
+        rows = places.reshape(self.count, -1)
+        owners = rows.sum(axis=0)
+        if (owners.max(initial=0) + 1) * _SHARE > self.count:
+            return None
+        shared = rows[:, owners > 1].astype(np.float32)
+        if shared.size * self.count > _MOST_PRODUCTS:
+            return None
+        conflicts = np.asarray(shared @ shared.T > 0)
+        np.fill_diagonal(conflicts, rows.any(axis=1))
+        return conflicts
+
+    # ---- whether that is worth it ----------------------------------------------------------------------
+
+    def _drop_what_is_not_worth_it(self) -> None:
+        spread = self._read_as_a_whole()
+        saved = dict.fromkeys(map(self._find, self.places), 0.0)
+        for id in self.places:
+            of, root = self.old[id], self._find(id)
+            if of.op not in VIEWS and of.op != "constant":
+                time = INSTRUCTIONS[of.op].cost.typical(of, self.old)
+                saved[root] += time * (1 - self.length_of(id) / self.count)
+            if id in spread:
+                saved[root] -= of.size * (_COPYING if self.are_rows_alone(id) else _SPREADING)
+        worthy = {root for root, time in saved.items() if time >= _WORTH_IT}
+        self.places = {id: places for id, places in self.places.items() if self._find(id) in worthy}
+
+    def _read_as_a_whole(self) -> set[int]:
+        """Return the batches that something reads all rows of."""
+        read = set(self.ir.outputs)
+        for id, of in enumerate(self.old):
+            if id not in self.places and self.ranges_of(of) is None:
+                read.update(of.operands)
+        return {id for id in read if id in self.places and self.old[id].op != "constant"}
+
+    def are_rows_alone(self, id: int) -> bool:
+        """Return whether each row of a batch is a whole row of those that stand for them."""
+        return bool((np.bincount(self.colours_of(id))[1:] == 1).all())
+
+    def ranges_of(self, of: Instruction) -> tuple[list[int], list[int]] | None:
+        """Return the ranges along an axis if this is a sum over it in which each row has one; else None.
+
+        Returns
+        -------
+        bounds : list of int
+            Where each range begins, and the length of the axis.
+        numbers : list of int
+            The range of each row outside of which it is the common one; -1 for none.
+        """
+        if of.op != "fold" or of.attrs[0] != "sum" or of.operands[0] not in self.places:
+            return None
+        (x,), axis = of.operands, of.attrs[1][0]
+        places = self.places[x]
+        if axis == 0 or len(places) != self.count:
+            return None
+        has = places.any(axis=tuple([k for k in range(1, places.ndim) if k != axis]))
+        is_any = has.any(axis=1)
+        first, end = has.argmax(axis=1), has.shape[1] - has[:, ::-1].argmax(axis=1)
+        bounds, reached = [0], 0
+        for start, stop in sorted(set(zip(first[is_any].tolist(), end[is_any].tolist(), strict=True))):
+            if 0 < reached <= start:
+                bounds.append(start)
+            reached = max(reached, stop)
+        numbers = np.searchsorted(bounds, first, side="right") - 1
+        members = list(zip(numbers[is_any].tolist(), self.colours_of(x)[is_any].tolist(), strict=True))
+        if not 2 <= len(bounds) <= _MOST_RANGES or len(set(members)) < len(members):
+            return None
+        numbers[~is_any] = -1
+        return [*bounds, places.shape[axis]], numbers.tolist()
+
+
+def _coloured(conflicts: np.ndarray) -> np.ndarray:
+    """Return a colour for each row that has places, another one than those it has places in common with."""
+    colours = np.zeros(len(conflicts), np.int64)
+    for row, others in enumerate(conflicts):
+        if others[row]:
+            is_taken = np.zeros(row + 2, bool)
+            is_taken[0] = True
+            is_taken[colours[:row][others[:row]]] = True
+            colours[row] = is_taken.argmin()
+    return colours
+
+
+# ---- places of results, given those of operands ------------------------------------------------------
+
+
+def _as(places: np.ndarray, shape: Shape) -> np.ndarray:
+    return places if places.shape == shape else np.broadcast_to(places, shape)
+
+
+def _of_matmul(of: Instruction, masks: list[np.ndarray]) -> np.ndarray:
+    a, b = masks
+    return _as(a.any(axis=-1, keepdims=True) | b.any(axis=-2, keepdims=True), of.shape)
+
+
+def _of_put(of: Instruction, masks: list[np.ndarray]) -> np.ndarray:
+    total, values = masks
+    places = total.copy()
+    places[_part(of, values.shape)] = values
+    return places
+
+
+def _of_slice(of: Instruction, masks: list[np.ndarray]) -> np.ndarray:
+    return masks[0][_part(of, of.shape)]
+
+
+def _part(of: Instruction, shape: Shape) -> Any:
+    """Return the index of a part, given its start, step and count along each axis."""
+    return np.ix_(*[range(a, a + step * n, step) for a, step, n in zip(*of.attrs, shape, strict=True)])
+
+
+def _of_take(of: Instruction, masks: list[np.ndarray]) -> np.ndarray:
+    return _as(masks[0].any(axis=of.attrs[0], keepdims=True), of.shape)
+
+
+_PLACES: dict[str, Any] = {
+    "fold": lambda of, masks: masks[0].any(axis=of.attrs[1]),
+    "matmul": _of_matmul,
+    "concatenate": lambda of, masks: np.concatenate(masks, axis=of.attrs[0]),
+    "put": _of_put,
+    "take": _of_take,
+    "slice": _of_slice,
+    "reshape": lambda of, masks: masks[0].reshape(of.shape),
+    "transpose": lambda of, masks: masks[0].transpose(of.attrs[0]),
+    "broadcast": lambda of, masks: _as(masks[0], of.shape),
+}
