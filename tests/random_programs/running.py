@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,7 @@ import numpy as np
 import tape
 from tape import errors
 from tape.program.hot import compiling, lanes
-from tape.program.ir import contract, sinking
+from tape.program.ir import compression, contract, sinking
 from tape.program.plan import pairs, planner
 from tests.random_programs.otherwise import (
     OTHERWISE,
@@ -230,7 +231,8 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
 def _sizes(seed: int) -> Iterator[None]:
     """Let three of four programs do to small arrays what is done to long or large ones.
 
-    And one of four compiles its loops after two steps, of short arrays too.
+    And one of four compiles its loops after two steps, of short arrays too; one of two compresses the
+    smallest batches.
     """
     with ExitStack() as stack:
         if seed & 1:
@@ -241,6 +243,9 @@ def _sizes(seed: int) -> Iterator[None]:
         if seed & 12 == 12:
             stack.enter_context(patch.object(compiling, "steps_before", lambda _: 2))
             stack.enter_context(patch.object(lanes, "_LEAST_LANES", 2))
+        if seed & 16:
+            least = {"_WORTH_IT": -math.inf, "_FEWEST_ROWS": 2, "_SHARE": 1}
+            stack.enter_context(patch.multiple(compression, **least))
         yield
 
 

@@ -134,12 +134,14 @@ class Tile:
             right = [self.load(below, v) for v in range(len(self.vectors))]
             for start, of_row, there in zip(starts, sums, others, strict=True):
                 lefts = self.lefts(builder.add(start, ahead))
-                for kind, left, x, place, other in zip(
-                    self.vectors, lefts, right, of_row, there, strict=True
-                ):
-                    factors = self.factors(left, x, other)
-                    add = self.function("fmuladd", kind, kind, (kind,) * 3)
-                    builder.store(builder.call(add, [*factors, builder.load(place)]), place)
+                for left, x, place, other in zip(lefts, right, of_row, there, strict=True):
+                    self.add_product(*self.factors(left, x, other), place)
+
+    def add_product(self, x: Any, y: Any, place: Any) -> None:
+        """Add the product of two vectors to the sum at a place."""
+        kind = place.type.pointee
+        add = self.function("fmuladd", kind, kind, (kind,) * 3)
+        self.builder.store(self.builder.call(add, [x, y, self.builder.load(place)]), place)
 
     def lefts(self, address: Any) -> list[Any]:
         """Return the first factor of each vector: a number of the row."""
@@ -238,6 +240,36 @@ class TileOfDifferences(Tile):
     def finish(self, steps: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
         starts = [self.along(self.of.out, step, self.of.out_row) for step in steps]
         self.add([partial(self.load, start) for start in starts], sums)
+
+
+class TileOfWeightedProducts(Tile):
+    """Sums of products of matrices with weights: of ``k`` matrices, and one at ``total`` for all of them.
+
+    That one has ``total_column`` rows.
+    """
+
+    def multiply(self, steps: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
+        builder, of = self.builder, self.of
+        starts = [self.along(of.a, step, of.a_row) for step in steps]
+        products = [[cgutils.alloca_once(builder, kind) for kind in self.vectors] for _ in steps]
+        with cgutils.for_range(builder, of.k) as each:
+            for place in chain(*products):
+                builder.store(ir.Constant(place.type.pointee, None), place)
+            ahead = builder.mul(each.index, of.a_column)
+            with cgutils.for_range(builder, of.total_column) as loop:
+                row = self.along(of.total, loop.index, of.total_row)
+                right = [self.load(row, v) for v in range(len(self.vectors))]
+                column = self.along(ahead, loop.index, _integer(self.size))
+                for start, of_row in zip(starts, products, strict=True):
+                    for factors in zip(self.lefts(builder.add(start, column)), right, of_row, strict=True):
+                        self.add_product(*factors)
+            weights = self.along(of.b, each.index, of.b_row)
+            for of_row, places in zip(products, sums, strict=True):
+                for v, (product, place) in enumerate(zip(of_row, places, strict=True)):
+                    self.add_product(builder.load(product), self.load(weights, v), place)
+
+    def finish(self, steps: Sequence[Any], sums: Sequence[Sequence[Any]]) -> None:
+        """Leave the sums as they are."""
 
 
 def turning(number: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sums of the products of an array and weights that repeat along some of its axes, in tiles as of products.
+"""Sums with weights that repeat along some axes, of an array or of products of matrices: in tiles.
 
 A tile reads weights once for several rows. No product is written to memory, and none of the weights again.
 """
@@ -13,7 +13,7 @@ from numba import types
 from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import int64_at
-from tape.kernels.compiled.tiles import VECTOR_BYTES, TileOfVectors, tile
+from tape.kernels.compiled.tiles import VECTOR_BYTES, TileOfVectors, TileOfWeightedProducts, tile
 from tape.kernels.kernel import PARTIAL
 
 _ROWS = 4
@@ -72,5 +72,44 @@ def _weighted_sums(blas, dtype, parameters, start, stop, x, y, z, workspace, out
     return 1
 
 
-KERNELS = {"weighted_sums": _weighted_sums}
+def _products(number: Any, one: Any) -> Any:
+    size, widths = number.bitwidth // 8, (VECTOR_BYTES, VECTOR_BYTES)
+    wide, narrow = (tile(number, _ROWS, of, TileOfWeightedProducts) for of in (widths, widths[:1]))
+    lanes = VECTOR_BYTES // size
+
+    @inner
+    def products(start, stop, rows, length, shared, columns, x, y, weights, out):  # type: ignore[no-untyped-def]
+        """``out[j, :] = sum(weights * (x[:, j] @ y))``, over the first axis, for some of the rows."""
+        row, step = columns * size, shared * size
+        for first in range(0, row, 2 * lanes * size):
+            width, j = min(2 * lanes, columns - first // size), start
+            while j < stop:
+                left, right, there = x + j * step, weights + first, out + j * row + first
+                if width > lanes:
+                    wide(stop - j, length, left, step, rows * step, right, row, there, row, y + first, row,
+                         shared, width - lanes, one)  # fmt: skip
+                else:
+                    narrow(stop - j, length, left, step, rows * step, right, row, there, row, y + first, row,
+                           shared, width, one)  # fmt: skip
+                j += _ROWS
+
+    return products
+
+
+_double_products, _single_products = _products(types.float64, 1.0), _products(types.float32, np.float32(1))
+
+
+@inner
+def _weighted_products(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
+    """``out[j, k] = sum(z[:, k] * (x[:, j] @ y)[:, k])``."""
+    length, rows = int64_at(parameters), int64_at(parameters + 8)
+    shared, columns = int64_at(parameters + 16), int64_at(parameters + 24)
+    if dtype == FLOAT64:
+        _double_products(start, stop, rows, length, shared, columns, x, y, z, out)
+    else:
+        _single_products(start, stop, rows, length, shared, columns, x, y, z, out)
+    return 1
+
+
+KERNELS = {"weighted_sums": _weighted_sums, "weighted_products": _weighted_products}
 """The functions of `tape.kernels.weighted.KERNELS`."""

@@ -31,7 +31,9 @@ from tape.program.ir.prune import prune
 from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
 from tape.program.ir.sinking import sink_slices, sink_takes
 from tape.program.ir.tiling import tile
+from tape.program.ir.transposing import sink_transposes
 from tape.program.ir.vectorise import vectorise
+from tape.program.ir.weighted import sum_products
 from tape.system.collector import collector_paused
 
 if TYPE_CHECKING:
@@ -114,7 +116,10 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
         prune(ir)
         ir.drop_dead()
     alive = len(ir.instructions)
-    added = 0 if as_numpy else compress(ir, builder.fixed_constants) + sum_differences(ir) + contract(ir)
+    added = 0
+    if not as_numpy:
+        added += compress(ir, builder.fixed_constants) + sum_differences(ir) + contract(ir)
+        added += sum_products(ir) + sink_transposes(ir)
     contracted = alive + added - len(ir.instructions)
     tiles, tiled = (0, 0) if as_numpy else tile(ir)
     if not as_numpy:

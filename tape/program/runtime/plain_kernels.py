@@ -241,6 +241,12 @@ def _weighted_sums(x: Any, weights: Any, parameters: Any) -> Any:
     return np.sum(x.reshape(parameters) * weights.reshape(batch, 1, length, 1, columns), axis=2)
 
 
+def _weighted_products(x: Any, y: Any, weights: Any, parameters: Any) -> Any:
+    length, rows, shared, columns = parameters
+    products = x.reshape(length, rows, shared) @ y.reshape(shared, columns)
+    return np.sum(products * weights.reshape(length, 1, columns), axis=0)
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "sparse_product": _sparse_product,
     "sparse_turned_product": partial(_sparse_product, turned=True),
@@ -274,6 +280,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "squared_distances": _squared_distances,
     "weighted_differences": _weighted_differences,
     "weighted_sums": _weighted_sums,
+    "weighted_products": _weighted_products,
     "transposed": lambda x, parameters: x.reshape(parameters).T,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
