@@ -15,10 +15,14 @@ from numba import types
 from tape.kernels.compiled import vectors
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import int8s, int16s, int32s, int64_at, int64s, pointer_to, set_int64
+from tape.kernels.compiled.tiles import turning
 
 _WIDTH = vectors.VECTOR_BYTES
 _REPEATED = 8 * _WIDTH  # bytes: short rows that repeat are copied so many bytes at a time
+_FEW = 4  # rows and columns of a square that is transposed in registers
 _STRIP = 16  # columns of a transpose copied together: their cache lines stay in L1 from row to row
+
+_turn = turning(types.float64)
 
 
 @inner
@@ -140,6 +144,10 @@ def copy_plane(  # type: ignore[no-untyped-def]
         _repeat_each(source, out, rows, columns)
     elif out_step == itemsize and source_step == 0 and itemsize != 16:
         _fill_rows(itemsize, source, source_row, out, out_row, rows, columns * itemsize)
+    elif itemsize == out_step == source_row == 8:
+        _turn_plane(source, source_step, out, out_row, columns, rows)
+    elif itemsize == source_step == out_row == 8:
+        _turn_plane(source, source_row, out, out_step, rows, columns)
     elif itemsize == 8:
         _copy_plane64(source, source_row, source_step, out, out_row, out_step, rows, columns)
     elif itemsize == 4:
@@ -280,6 +288,51 @@ def _word(itemsize, source):  # type: ignore[no-untyped-def]
     if itemsize == 2:
         return (np.int64(int16s(source)[0]) & 0xFFFF) * 0x1000100010001
     return (np.int64(int8s(source)[0]) & 0xFF) * 0x101010101010101
+
+
+@inner
+def _turn_plane(source, source_row, out, out_row, rows, columns):  # type: ignore[no-untyped-def]
+    """The transpose of ``rows`` by ``columns`` words, in squares; the last ones overlap those before them."""
+    if min(rows, columns) >= _FEW:
+        for first in range(0, rows, _STRIP):
+            for j in range(0, columns, _FEW):
+                column = min(j, columns - _FEW)
+                for i in range(first, min(first + _STRIP, rows), _FEW):
+                    row = min(i, rows - _FEW)
+                    place, out_place = source + row * source_row, out + column * out_row
+                    _turn(place + 8 * column, source_row, out_place + 8 * row, out_row)
+    elif 1 < columns < _FEW and source_row == 8 * columns:
+        _split(source, out, out_row, rows, columns)
+    elif 1 < rows < _FEW and out_row == 8 * rows:
+        _join(source, source_row, out, columns, rows)
+    else:
+        _copy_plane64(source, source_row, 8, out, 8, out_row, rows, columns)
+
+
+@inner
+def _split(source, out, out_row, count, parts):  # type: ignore[no-untyped-def]
+    """Words in groups of two or three: the first ones of all groups, then the second ones, and so on."""
+    words, first, second = int64s(source), int64s(out), int64s(out + out_row)
+    if parts == 2:
+        for i in range(count):
+            first[i], second[i] = words[2 * i], words[2 * i + 1]
+    else:
+        third = int64s(out + 2 * out_row)
+        for i in range(count):
+            first[i], second[i], third[i] = words[3 * i], words[3 * i + 1], words[3 * i + 2]
+
+
+@inner
+def _join(source, source_row, out, count, parts):  # type: ignore[no-untyped-def]
+    """Groups of two or three words, from the first ones of all groups, the second ones, and so on."""
+    words, first, second = int64s(out), int64s(source), int64s(source + source_row)
+    if parts == 2:
+        for i in range(count):
+            words[2 * i], words[2 * i + 1] = first[i], second[i]
+    else:
+        third = int64s(source + 2 * source_row)
+        for i in range(count):
+            words[3 * i], words[3 * i + 1], words[3 * i + 2] = first[i], second[i], third[i]
 
 
 def _plane_copier(kind: Any) -> Callable[..., None]:

@@ -65,8 +65,9 @@ class Carry:
 def as_value(leaf: Any, what: str) -> Any:
     """Return a leaf as an array in native byte order, a number of NumPy, or a Var of one of these."""
     if isinstance(leaf, Handle):
-        is_weak = not isinstance(plain(leaf), (np.ndarray, np.generic))
-        return ops.reshape(leaf, ()) if is_weak else leaf
+        if not isinstance(plain(leaf), (np.ndarray, np.generic)):
+            leaf = ops.reshape(leaf, ())
+        return leaf[()] if leaf.ndim == 0 and isinstance(plain(leaf), np.ndarray) else leaf
     value = np.asarray(leaf)
     if value.dtype.kind not in "biufc":
         raise errors.DTypeError(
