@@ -190,6 +190,18 @@ def test_products_of_others_are_exact_where_factors_are_zero(axes, zeros, dtype)
     assert products_share(x[:1, :, :1], x) is None
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_products_of_others_overflow_only_where_they_are_too_large(columns):
+    x = np.repeat([[[0.5], [1e-200], [-1.75], [1e300]]], columns, axis=2)
+    g = np.full((1, 1, columns), -1.75e100)
+    with np.errstate(over="ignore"):
+        found = products_share(g, x)
+        with avoided():
+            avoiding = products_share(g, x)
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(avoiding))
+    assert not np.isinf(found[0, [0, 2, 3]]).any()
+
+
 @grid(
     shape=[(1,), (2, 1), (3, 4), (5, 1, 7), (2, 40, 3), (40, 30)], dtype=[*FLOATS, np.float16, np.complex64]
 )

@@ -134,3 +134,32 @@ def test_steps_may_fill_a_cache_once(loop):
         x = np.array([0.7, 0.3, 2.0]) * (1 + 0.1 * k)
         assert compiled(loop, x) == pytest.approx(filling(loop, x), rel=1e-14)
     assert compiled.programs
+
+
+# ---- states that are numbers -----------------------------------------------------------------------------
+
+NUMBERS = {
+    "scan": lambda x, count: tape.scan(lambda c, _: (c / 2, None), x, np.zeros(count))[0],
+    "fori_loop": lambda x, count: tape.fori_loop(0, count, lambda i, c: c / 2, x),
+    "while_loop": lambda x, count: tape.while_loop(
+        lambda c: c[0] < count, lambda c: (c[0] + 1, c[1] / 2), (0, x)
+    )[1],
+}
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("make", [float, np.float64, np.float32, np.array])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_no_step_has_changed_are_numbers(name, make, count):
+    """A number is not written to: another name of it keeps its value."""
+
+    def f(x):
+        last = halved = NUMBERS[name](x, count)
+        halved /= 2
+        return halved, last
+
+    x = make(0.25)
+    expected = (0.125 / 2**count, 0.25 / 2**count)
+    compiled = tape.compile(f)
+    for found in (f(x), compiled(x), compiled(x), tape.jvp(f, (x,), (x,))[0]):
+        assert tuple(map(float, found)) == expected

@@ -91,8 +91,9 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     else:
         ahead = np.ones_like(x, order="C")
         np.multiply.accumulate(x[:, :-1], axis=1, out=ahead[:, 1:])
-        behind = np.concatenate([g[:, None], x[:, :0:-1]], axis=1)
-        out = np.multiply(ahead, np.multiply.accumulate(behind, axis=1)[:, ::-1], out=ahead)
+        behind = np.ones_like(x, order="C")
+        np.multiply.accumulate(x[:, :0:-1], axis=1, out=behind[:, -2::-1])
+        out = np.multiply(g[:, None], np.multiply(ahead, behind, out=ahead), out=ahead)
     return out.reshape(shape)
 
 
@@ -131,9 +132,9 @@ def multiply_others(g, x, products, out):  # type: ignore[no-untyped-def]
             for i in range(length):
                 out[p, i, 0] = product
                 product *= x[p, i, 0]
-            product = g[p, 0]
+            product = x.dtype.type(1)
             for i in range(length - 1, -1, -1):
-                out[p, i, 0] *= product
+                out[p, i, 0] = g[p, 0] * (out[p, i, 0] * product)
                 product *= x[p, i, 0]
         else:
             for q in range(after):
@@ -143,8 +144,8 @@ def multiply_others(g, x, products, out):  # type: ignore[no-untyped-def]
                     out[p, i, q] = products[q]
                     products[q] *= x[p, i, q]
             for q in range(after):
-                products[q] = g[p, q]
+                products[q] = 1
             for i in range(length - 1, -1, -1):
                 for q in range(after):
-                    out[p, i, q] *= products[q]
+                    out[p, i, q] = g[p, q] * (out[p, i, q] * products[q])
                     products[q] *= x[p, i, q]
