@@ -144,12 +144,14 @@ def copy_plane(  # type: ignore[no-untyped-def]
         _repeat_each(source, out, rows, columns)
     elif out_step == itemsize and source_step == 0 and itemsize != 16:
         _fill_rows(itemsize, source, source_row, out, out_row, rows, columns * itemsize)
-    elif itemsize == out_step == source_row == 8:
-        _turn_plane(source, source_step, out, out_row, columns, rows)
-    elif itemsize == source_step == out_row == 8:
-        _turn_plane(source, source_row, out, out_step, rows, columns)
     elif itemsize == 8:
-        _copy_plane64(source, source_row, source_step, out, out_row, out_step, rows, columns)
+        is_done = False
+        if out_step == source_row == 8:
+            is_done = _turn_plane(source, source_step, out, out_row, columns, rows)
+        elif source_step == out_row == 8:
+            is_done = _turn_plane(source, source_row, out, out_step, rows, columns)
+        if not is_done:
+            _copy_plane64(source, source_row, source_step, out, out_row, out_step, rows, columns)
     elif itemsize == 4:
         _copy_plane32(source, source_row, source_step, out, out_row, out_step, rows, columns)
     elif itemsize == 2:
@@ -292,21 +294,30 @@ def _word(itemsize, source):  # type: ignore[no-untyped-def]
 
 @inner
 def _turn_plane(source, source_row, out, out_row, rows, columns):  # type: ignore[no-untyped-def]
-    """The transpose of ``rows`` by ``columns`` words, in squares; the last ones overlap those before them."""
+    """Transpose ``rows`` by ``columns`` words; return whether that is done, as it is where it takes less time.
+
+    Squares that are not whole overlap the ones before them.
+    """
     if min(rows, columns) >= _FEW:
-        for first in range(0, rows, _STRIP):
-            for j in range(0, columns, _FEW):
-                column = min(j, columns - _FEW)
-                for i in range(first, min(first + _STRIP, rows), _FEW):
+        first = 0
+        while first < rows:  # ranges with steps take divisions
+            column, end = 0, min(first + _STRIP, rows)
+            while column < columns:
+                j, i = min(column, columns - _FEW), first
+                while i < end:
                     row = min(i, rows - _FEW)
-                    place, out_place = source + row * source_row, out + column * out_row
-                    _turn(place + 8 * column, source_row, out_place + 8 * row, out_row)
+                    place, out_place = source + row * source_row, out + j * out_row
+                    _turn(place + 8 * j, source_row, out_place + 8 * row, out_row)
+                    i += _FEW
+                column += _FEW
+            first += _STRIP
     elif 1 < columns < _FEW and source_row == 8 * columns:
         _split(source, out, out_row, rows, columns)
     elif 1 < rows < _FEW and out_row == 8 * rows:
         _join(source, source_row, out, columns, rows)
     else:
-        _copy_plane64(source, source_row, 8, out, 8, out_row, rows, columns)
+        return False
+    return True
 
 
 @inner

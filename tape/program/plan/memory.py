@@ -343,6 +343,10 @@ def extent(array: np.ndarray) -> int:
 # ---- registers of a group ----------------------------------------------------------------------------
 
 
+_ROWS_TOGETHER, _MOST_COPIED = 16, 1 << 16
+"""Rows of a copy in a block, as columns are transposed several at a time; and elements, at most."""
+
+
 def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[int]) -> None:
     """Assign registers to what stays in a group and to operands that are loaded, and size its blocks."""
     instructions = plan.instructions
@@ -380,7 +384,10 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
     total = count + min(loads, 4) + min(memory, 4) + 1
     widest = max(4, *[instructions[id].dtype.itemsize for member in step.members
                       for id in (member, *instructions[member].operands)])  # fmt: skip
-    block = _block(max(128, min(2048, _NEAR_BYTES * 2 // (widest * total))), runs)
+    most = max(128, min(2048, _NEAR_BYTES * 2 // (widest * total)))
+    if runs and [instructions[id].op for id in step.members] == ["copy"]:  # through no register
+        most = max(most, min(_ROWS_TOGETHER * runs[0][0][-1], _MOST_COPIED))
+    block = _block(most, runs)
     step.block = min(block, max(instructions[step.members[0]].size, 1))
     step.width = width = widest * step.block + ALIGNMENT - (widest * step.block) % ALIGNMENT
     for id, name in names.items():
