@@ -17,6 +17,7 @@ from tape.kernels.compiled.tiles import VECTOR_BYTES, TileOfVectors, TileOfWeigh
 from tape.kernels.kernel import PARTIAL
 
 _ROWS = 4
+_ROWS_OF_PRODUCTS = 3  # coordinates of points, mostly
 
 
 def _sums(number: Any, one: Any) -> Any:
@@ -74,7 +75,9 @@ def _weighted_sums(blas, dtype, parameters, start, stop, x, y, z, workspace, out
 
 def _products(number: Any, one: Any) -> Any:
     size, widths = number.bitwidth // 8, (VECTOR_BYTES, VECTOR_BYTES)
-    wide, narrow = (tile(number, _ROWS, of, TileOfWeightedProducts) for of in (widths, widths[:1]))
+    wide, narrow = (
+        tile(number, _ROWS_OF_PRODUCTS, of, TileOfWeightedProducts) for of in (widths, widths[:1])
+    )
     lanes = VECTOR_BYTES // size
 
     @inner
@@ -91,7 +94,7 @@ def _products(number: Any, one: Any) -> Any:
                 else:
                     narrow(stop - j, length, left, step, rows * step, right, row, there, row, y + first, row,
                            shared, width, one)  # fmt: skip
-                j += _ROWS
+                j += _ROWS_OF_PRODUCTS
 
     return products
 
