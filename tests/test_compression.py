@@ -22,7 +22,7 @@ def small(monkeypatch):
 
 @pytest.fixture
 def compressed(monkeypatch):
-    """Return a list to which each program adds how many rows its batches have, and how many stand for them."""
+    """Return a list to which programs add how many rows batches have, and how many stand for them."""
     found = []
 
     class Noting(compression.Compressing):
@@ -68,7 +68,7 @@ def test_rows_with_places_of_their_own_are_computed_together(compressed):
     x = array(200)
     assert_close(run(tape.jacobian(chain, mode="fwd"), x), tape.jacobian(chain, mode="fwd")(x))
     ((count, length, _),) = compressed
-    assert count == 200 and length == 1 + 6  # an element depends on six, and the common row
+    assert (count, length) == (200, 1 + 6)  # an element depends on six; the common row
 
 
 def test_what_is_computed_for_fewer_rows_costs_less():

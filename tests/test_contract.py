@@ -224,3 +224,43 @@ def test_any_weighted_sum_is_numpys(axes, first, count, dtype, seed):
         compiled, program = compiled_for(f, x, w)
     np.testing.assert_array_equal(compiled(x, w), f(x, w))
     np.testing.assert_array_equal(run(program.ir, [x, w])[0], f(x, w))
+
+
+# ---- weighted sums of products ---------------------------------------------------------------------------
+
+PRODUCTS = {  # of x (8, 5, 3, 4), y (4, 80) and w (5, 80): the parameters of the kernel
+    "of matrices for all": (lambda x, y, w: np.sum((x @ y) * w[:, None], axis=1), (5, 24, 4, 80)),
+    "of one": (lambda x, y, w: np.sum((x[0] @ y) * w[:, None], axis=0), (5, 3, 4, 80)),
+    "weights first": (lambda x, y, w: np.sum(w[:, None] * (x @ y), axis=1, keepdims=True), (5, 24, 4, 80)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_weighted_sums_of_products_write_no_products(name, dtype):
+    f, parameters = PRODUCTS[name]
+    args = [normal(8, 5, 3, 4, dtype=dtype), normal(4, 80, dtype=dtype), normal(5, 80, dtype=dtype)]
+    compiled, program = compiled_for(f, *args)
+    (kernel,) = [of for of in program.ir.instructions if of.op == "kernel"]
+    assert kernel.attrs == ("weighted_products", parameters)
+    for found in (compiled(*args), run(program.ir, args)[0]):
+        assert found.dtype == dtype
+        assert_close(found, f(*args), 1000 * np.finfo(dtype).eps)
+
+
+OTHER_PRODUCTS = {
+    "that are used": lambda x, y, w: np.sum((z := x @ y) * w[:, None], axis=1) + np.max(z),
+    "of many terms": lambda x, y, w: np.sum(
+        (np.tile(x, 5) @ np.tile(y.T, 5).T) * w[:, None], axis=1),
+    "of long sums": lambda x, y, w: np.sum(
+        (np.tile(x, (1, 13, 1, 1)) @ y) * np.tile(w, (13, 1))[:, None], axis=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_PRODUCTS)
+def test_other_products_are_left_to_blas(name):
+    args = [normal(8, 5, 3, 4), normal(4, 80), normal(5, 80)]
+    compiled, program = compiled_for(OTHER_PRODUCTS[name], *args)
+    kernels = [of.attrs[0] for of in program.ir.instructions if of.op == "kernel"]
+    assert kernels == ["weighted_sums"]
+    assert_close(compiled(*args), OTHER_PRODUCTS[name](*args))

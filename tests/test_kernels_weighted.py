@@ -1,4 +1,4 @@
-"""The kernel of weighted sums: lengths, dtypes, portions, memory, and what is not finite."""
+"""The kernels of weighted sums: lengths, dtypes, portions, memory, and what is not finite."""
 
 import ctypes
 from itertools import pairwise
@@ -16,70 +16,82 @@ from tape.program.runtime import plain_kernels
 MARGIN = 40  # numbers around the memory of a result
 DTYPES = [np.float64, np.float32]
 few = st.sampled_from([1, 2, 3, 4, 5, 9])
-lengths = st.tuples(
-    st.sampled_from([1, 3]), few, few | st.sampled_from([64, 65, 130]), few,
-    st.sampled_from([1, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50]),
-)  # fmt: skip
+widths = st.sampled_from([1, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50])
+kernels = st.one_of(
+    st.tuples(
+        st.just("weighted_sums"),
+        st.tuples(st.sampled_from([1, 3]), few, few | st.sampled_from([64, 65, 130]), few, widths),
+    ),
+    st.tuples(st.just("weighted_products"), st.tuples(few | st.just(64), few | st.just(16), few, widths)),
+)
 
 
-def computed(x, weights, parameters, parts=1):
-    """Run the kernel, its tasks in so many portions from the last to the first."""
-    needs = needs_of("weighted_sums", parameters)
-    assert needs.operands == (x.size, weights.size)
-    whole = np.full(needs.out + 2 * MARGIN, 7, x.dtype)
+def computed(name, operands, parameters, parts=1):
+    """Run a kernel, its tasks in so many portions from the last to the first."""
+    needs = needs_of(name, parameters)
+    assert needs.operands == tuple(x.size for x in operands)
+    dtype = operands[0].dtype
+    whole = np.full(needs.out + 2 * MARGIN, 7, dtype)
     out, table = whole[MARGIN:-MARGIN], np.array(parameters)
-    address = native("weighted sums").addresses["weighted_sums"]
+    address = native("weighted sums").addresses[name]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 10)(address)
-    pointers = (x.ctypes.data, weights.ctypes.data, 0, 0, out.ctypes.data)
+    pointers = [x.ctypes.data for x in operands] + [0] * (4 - len(operands)) + [out.ctypes.data]
     ends = np.linspace(0, needs.tasks, parts + 1).astype(int)
     for start, stop in reversed(list(pairwise(ends))):
-        assert function(0, DTYPE_CODES[x.dtype], table.ctypes.data, start, stop, *pointers) == 1
+        assert function(0, DTYPE_CODES[dtype], table.ctypes.data, start, stop, *pointers) == 1
     assert (whole[:MARGIN] == 7).all()
     assert (whole[-MARGIN:] == 7).all()
     return out
 
 
-def operands(make, parameters):
-    batch, _, length, _, columns = parameters
-    return make(int(np.prod(parameters))), make(batch * length * columns)
+def made(make, name, parameters):
+    """Return operands of the sizes that a kernel needs."""
+    return [make(size) for size in needs_of(name, parameters).operands]
 
 
-def naive(x, weights, parameters):
-    return plain_kernels.KERNELS["weighted_sums"](x, weights, parameters).ravel()
+def naive(name, operands, parameters):
+    return plain_kernels.KERNELS[name](*operands, parameters).ravel()
 
 
 @settings(deadline=None)
-@given(dtype=st.sampled_from(DTYPES), parameters=lengths, parts=st.integers(1, 4), seed=st.integers(0, 99))
-def test_weighted_sums_are_exact_where_numpys_are(dtype, parameters, parts, seed):
+@given(dtype=st.sampled_from(DTYPES), kernel=kernels, parts=st.integers(1, 4), seed=st.integers(0, 99))
+def test_weighted_sums_are_exact_where_numpys_are(dtype, kernel, parts, seed):
+    name, parameters = kernel
     rng = np.random.default_rng(seed)  # small integers: exact in any order
-    x, weights = operands(lambda size: rng.integers(-3, 4, size).astype(dtype), parameters)
-    np.testing.assert_array_equal(computed(x, weights, parameters, parts), naive(x, weights, parameters))
+    operands = made(lambda size: rng.integers(-3, 4, size).astype(dtype), name, parameters)
+    found = computed(name, operands, parameters, parts)
+    np.testing.assert_array_equal(found, naive(name, operands, parameters))
 
 
 @settings(deadline=None)
-@given(dtype=st.sampled_from(DTYPES), parameters=lengths, seed=st.integers(0, 99))
-def test_what_is_not_finite_stays_where_numpy_has_it(dtype, parameters, seed):
+@given(dtype=st.sampled_from(DTYPES), kernel=kernels, seed=st.integers(0, 99))
+def test_what_is_not_finite_stays_where_numpy_has_it(dtype, kernel, seed):
+    name, parameters = kernel
     rng = np.random.default_rng(seed)
 
     def make(size):
         special = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], size)
         return np.where(rng.random(size) < 0.1, special, rng.standard_normal(size)).astype(dtype)
 
-    x, weights = operands(make, parameters)
+    operands = made(make, name, parameters)
     with np.errstate(invalid="ignore"):
-        expected = naive(x, weights, parameters)
+        expected = naive(name, operands, parameters)
     tolerance = 100 * np.finfo(dtype).eps
-    np.testing.assert_allclose(computed(x, weights, parameters), expected, tolerance, tolerance)
+    np.testing.assert_allclose(computed(name, operands, parameters), expected, tolerance, tolerance)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bits_do_not_depend_on_portions(dtype):
     rng = np.random.default_rng(0)
-    for parameters in ((2, 11, 70, 1, 19), (3, 5, 9, 7, 40)):
-        x, weights = operands(lambda size: rng.standard_normal(size).astype(dtype), parameters)
-        whole = computed(x, weights, parameters)
+    for name, parameters in (
+        ("weighted_sums", (2, 11, 70, 1, 19)),
+        ("weighted_sums", (3, 5, 9, 7, 40)),
+        ("weighted_products", (9, 17, 4, 40)),
+    ):
+        operands = made(lambda size: rng.standard_normal(size).astype(dtype), name, parameters)
+        whole = computed(name, operands, parameters)
         for parts in (2, 3, 8):
-            np.testing.assert_array_equal(computed(x, weights, parameters, parts), whole)
+            np.testing.assert_array_equal(computed(name, operands, parameters, parts), whole)
 
 
 def test_parameters_that_are_no_lengths_are_refused():
@@ -87,3 +99,8 @@ def test_parameters_that_are_no_lengths_are_refused():
     for k in range(5):
         with pytest.raises(ValueError, match="not positive"):
             needs_of("weighted_sums", tuple(0 if i == k else 3 for i in range(5)))
+    for k in range(4):
+        with pytest.raises(ValueError, match="not positive"):
+            needs_of("weighted_products", tuple(0 if i == k else 3 for i in range(4)))
+    with pytest.raises(ValueError, match="partial sums"):
+        needs_of("weighted_products", (65, 3, 3, 3))

@@ -294,7 +294,7 @@ def _word(itemsize, source):  # type: ignore[no-untyped-def]
 
 @inner
 def _turn_plane(source, source_row, out, out_row, rows, columns):  # type: ignore[no-untyped-def]
-    """Transpose ``rows`` by ``columns`` words; return whether that is done, as it is where it takes less time.
+    """Transpose ``rows`` by ``columns`` words, where that takes less time than word by word; return whether.
 
     Squares that are not whole overlap the ones before them.
     """

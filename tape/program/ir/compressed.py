@@ -49,7 +49,7 @@ class Compressing(Appending):
         """Append all instructions, and let them be those of the IR."""
         for id, of in enumerate(self.old):
             if id in self.batches.places:
-                self.rows[id] = self._rows_of(id)
+                self.rows[id] = self._rows_of(id, self.batches.length_of(id))
                 if of.op != "constant":
                     continue
             ranges = self.batches.ranges_of(of)
@@ -70,39 +70,34 @@ class Compressing(Appending):
 
     # ---- rows that stand for others --------------------------------------------------------------------
 
-    def _shape(self, id: int) -> Shape:
-        """Return the shape of the rows that stand for those of a value."""
+    def _shape(self, id: int, length: int) -> Shape:
+        """Return the shape of so many rows of a value."""
         first, *rest = self.old[id].shape
-        return (first // self.count * self.length, *rest)
+        return (first // self.count * length, *rest)
 
-    def _rows_of(self, id: int) -> int:
-        """Append the rows that stand for those of a batch; return where they are."""
+    def _rows_of(self, id: int, length: int) -> int:
+        """Append so many rows that stand for all those of a value; return where they are."""
         of = self.old[id]
-        self.length = self.batches.length_of(id)
         if of.op == "constant":
-            return self._rows_of_constant(id)
-        return self._push_rows(id)
+            return self._rows_of_constant(id, length)
+        operands = [self._operand(of, k, length) for k in range(len(of.operands))]
+        return self.push(of.op, operands, of.attrs, self._shape(id, length), of.dtype)
 
-    def _push_rows(self, id: int) -> int:
-        of = self.old[id]
-        operands = [self._operand(of, k) for k in range(len(of.operands))]
-        return self.push(of.op, operands, of.attrs, self._shape(id), of.dtype)
-
-    def _operand(self, of: Instruction, k: int) -> int:
-        """Return where an operand of rows is: rows, or a value that is the same for all."""
+    def _operand(self, of: Instruction, k: int, length: int) -> int:
+        """Return where an operand of so many rows is: rows of it, or a value that is the same for all."""
         x = of.operands[k]
         if x in self.rows:
             return self.rows[x]
-        return self._push_rows(x) if self.batches.is_by_rows(of, k) else self.place[x]
+        return self._rows_of(x, length) if self.batches.is_by_rows(of, k) else self.place[x]
 
-    def _rows_of_constant(self, id: int) -> int:
+    def _rows_of_constant(self, id: int, length: int) -> int:
         array = self.ir.constants[self.old[id].attrs[0]]
         given = array.reshape(self.count, -1)
-        rows = np.zeros((self.length, given.shape[1]), array.dtype)
+        rows = np.zeros((length, given.shape[1]), array.dtype)
         for values, colour in zip(given, self.batches.colours_of(id), strict=True):
             (has,) = values.nonzero()
             rows[colour, has] = values[has]
-        return self._constant(rows.reshape(self._shape(id)))
+        return self._constant(rows.reshape(self._shape(id, length)))
 
     # ---- all rows ----------------------------------------------------------------------------------------
 
@@ -174,7 +169,7 @@ class Compressing(Appending):
         shape = self._shape_of_part(id, axis, length, stop - start)
         assert shape is not None
         if depth and self.uses[id] == 1:
-            operands = self._operands_of_part(of, axis, length, start, stop, depth - 1)
+            operands = self._operands_of_part(of, rows, axis, length, start, stop, depth - 1)
             if operands is not None:
                 return self.push(of.op, operands, of.attrs, shape, of.dtype)
         at = self.push("reshape", (self.rows[id],), (), (rows, before, length, behind), of.dtype)
@@ -183,7 +178,7 @@ class Compressing(Appending):
         return self.push("reshape", (at,), (), shape, of.dtype)
 
     def _shape_of_part(self, id: int, axis: Axis, length: int, count: int) -> Shape | None:
-        """Return the shape of a range along an axis that is one, or part of one; None if it is part of several."""
+        """Return the shape of a range along an axis; None if that is not part of one axis."""
         shape = list(self.old[id].shape)
         shape[0] //= self.count
         inner = 1
@@ -197,23 +192,23 @@ class Compressing(Appending):
         return (shape[0] * self.batches.length_of(id), *shape[1:])
 
     def _operands_of_part(
-        self, of: Instruction, axis: Axis, length: int, start: int, stop: int, depth: int
+        self, of: Instruction, rows: int, axis: Axis, length: int, start: int, stop: int, depth: int
     ) -> list[int] | None:
         """Append the ranges of operands that a range of a result is computed from; None if it cannot be."""
         along = self._along(of, axis, length)
         if along is None:
             return None
         for x, one in zip(of.operands, along, strict=True):
-            if type(one) is tuple and self._shape_of_part(x, one, length, stop - start) is None:
+            if isinstance(one, tuple) and self._shape_of_part(x, one, length, stop - start) is None:
                 return None
         parts = []
         for k, (x, one) in enumerate(zip(of.operands, along, strict=True)):
             if one is None:
-                parts.append(self._operand(of, k))
-            elif type(one) is tuple:
-                parts.append(self._part(x, one, start, stop, depth))
-            else:
+                parts.append(self._operand(of, k, rows))
+            elif isinstance(one, int):
                 parts.append(self._slice(x, one, start, stop))
+            else:
+                parts.append(self._part(x, one, start, stop, depth))
         return parts
 
     def _along(self, of: Instruction, axis: Axis, length: int) -> list[Axis | int | None] | None:
@@ -259,8 +254,8 @@ def _runs(numbers: Sequence[int], colours: Sequence[int]) -> Iterator[tuple[int,
     first = 0
     for row in range(1, len(numbers) + 1):
         number = numbers[first]
-        if row < len(numbers) and numbers[row] == number:
-            if number < 0 or colours[row] == colours[first] + row - first:
-                continue
+        goes_on = row < len(numbers) and numbers[row] == number
+        if goes_on and (number < 0 or colours[row] == colours[first] + row - first):
+            continue
         yield number, colours[first], row - first
         first = row

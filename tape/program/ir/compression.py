@@ -28,10 +28,10 @@ _FEWEST_ROWS, _MOST_ROWS = 6, 1 << 10
 """Of a batch."""
 _SHARE = 3
 """There is one row for each three of a batch, at most."""
-_MOST_ELEMENTS = 1 << 22
-"""Of an array whose places are followed."""
-_MOST_PRODUCTS = 1 << 30
-"""Of bits, in finding which rows have places in common."""
+_MOST_ELEMENTS, _MOST_IN_ALL = 1 << 22, 1 << 28
+"""Of an array whose places are followed, and of all of them, a byte each."""
+_MOST_PAIRS = 1 << 22
+"""Of rows that have a place in common, counted for each place."""
 _WORTH_IT = 2000.0
 """Nanoseconds that are saved in a run."""
 _SPREADING, _COPYING = 1.0, 0.3
@@ -48,7 +48,7 @@ def compress(ir: IR, fixed: Collection[int]) -> int:
     Parameters
     ----------
     ir : IR
-        Changed in place, without dead instructions. One with guards or calls of Python stays as it is.
+        Changed in place, without dead instructions.
     fixed : collection of int
         The constants, by number, that nothing can change.
 
@@ -57,19 +57,16 @@ def compress(ir: IR, fixed: Collection[int]) -> int:
     int
         Number of instructions added.
     """
-    if not fixed or any(of.guard is not None or of.op == "callback" for of in ir.instructions):
+    if not fixed:
         return 0
-    count_before = len(ir.instructions)
-    fixed = set(fixed)
+    before, known = len(ir.instructions), len(ir.constants)
     for count in _counts(ir, fixed):
-        batches = Batches(ir, count, fixed)
+        batches = Batches(ir, count, {*fixed, *range(known, len(ir.constants))})
         if batches.places:
-            known = len(ir.constants)
             Compressing(batches).build()
-            fixed.update(range(known, len(ir.constants)))
-    if len(ir.instructions) != count_before:
+    if len(ir.constants) > known:
         _drop_constants(ir)
-    return len(ir.instructions) - count_before
+    return len(ir.instructions) - before
 
 
 def _counts(ir: IR, fixed: Collection[int]) -> list[int]:
@@ -119,6 +116,7 @@ class Batches:
         self.ir, self.count, self.fixed, self.old = ir, count, fixed, ir.instructions
         self.places: dict[int, np.ndarray] = {}
         self.spread: dict[int, int] = {}
+        self._left = _MOST_IN_ALL
         self._root: dict[int, int] = {}  # batches that have something in common share a colouring
         self._conflicts: dict[int, np.ndarray] = {}  # by the root
         self._colours: dict[int, np.ndarray] = {}
@@ -148,9 +146,9 @@ class Batches:
         if of.op == "broadcast" and self._is_one_row(of):
             self.spread[id] = 0
             return None
-        ways = [self.is_by_rows(of, k) or self._is_whole(of, k) for k in range(len(of.operands))]
+        are_known = all(self.is_by_rows(of, k) or self._is_whole(of, k) for k in range(len(of.operands)))
         masks = [self.places[x] for x in of.operands if x in self.places]
-        if not all(ways) or not (of.op in ELEMENTWISE or of.op in _PLACES):
+        if not are_known or not (of.op in ELEMENTWISE or of.op in _PLACES):
             return None
         if not masks:
             depths = [self.spread[x] for k, x in enumerate(of.operands) if self.is_by_rows(of, k)]
@@ -166,8 +164,9 @@ class Batches:
 
     def _is_one_row(self, of: Instruction) -> bool:
         """Return whether all rows of what is broadcast are the same one."""
-        core = self.old[of.operands[0]]
-        return len(core.shape) < len(of.shape) or core.shape[0] == 1
+        (x,) = of.operands
+        core = self.old[x]
+        return x not in self.places and (len(core.shape) < len(of.shape) or core.shape[0] == 1)
 
     def _mask(self, x: int) -> np.ndarray:
         return self.places[x] if x in self.places else np.broadcast_to(False, self.old[x].shape)
@@ -229,7 +228,9 @@ class Batches:
             conflicts = reduce(np.logical_or, known, found)
         same = next((root for root in roots if np.array_equal(self._conflicts[root], conflicts)), None)
         colours = _coloured(conflicts) if same is None else self._colours[same]
-        if (colours.max() + 1) * _SHARE > self.count:
+        if places.base is None and not is_told:
+            self._left -= places.size
+        if (colours.max() + 1) * _SHARE > self.count or self._left < 0:
             return
         self.places[id] = places
         for root in (id, *roots):
@@ -240,12 +241,12 @@ class Batches:
         """Return which rows have places in common, and which have any: on the diagonal. None if too many."""
         rows = places.reshape(self.count, -1)
         owners = rows.sum(axis=0)
-        if (owners.max(initial=0) + 1) * _SHARE > self.count:
+        if (owners.max(initial=0) + 1) * _SHARE > self.count or owners @ owners > _MOST_PAIRS:
             return None
-        shared = rows[:, owners > 1].astype(np.float32)
-        if shared.size * self.count > _MOST_PRODUCTS:
-            return None
-        conflicts = np.asarray(shared @ shared.T > 0)
+        from scipy.sparse import csr_array  # loaded when it is needed
+
+        shared = csr_array(rows[:, owners > 1], dtype=np.int32)
+        conflicts = (shared @ shared.T).toarray() > 0
         np.fill_diagonal(conflicts, rows.any(axis=1))
         return conflicts
 
@@ -292,8 +293,9 @@ class Batches:
         places = self.places[x]
         if axis == 0 or len(places) != self.count:
             return None
-        has = places.any(axis=tuple([k for k in range(1, places.ndim) if k != axis]))
-        is_any = has.any(axis=1)
+        others = tuple([k for k in range(1, places.ndim) if k != axis])
+        has = np.asarray(places.any(axis=others))
+        is_any = np.asarray(has.any(axis=1))
         first, end = has.argmax(axis=1), has.shape[1] - has[:, ::-1].argmax(axis=1)
         bounds, reached = [0], 0
         for start, stop in sorted(set(zip(first[is_any].tolist(), end[is_any].tolist(), strict=True))):
@@ -323,7 +325,8 @@ def _coloured(conflicts: np.ndarray) -> np.ndarray:
 # ---- places of results, given those of operands ------------------------------------------------------
 
 
-def _as(places: np.ndarray, shape: Shape) -> np.ndarray:
+def _as(places: Any, shape: Shape) -> np.ndarray:
+    """Return places, those of several elements at a time broadcast to a shape."""
     return places if places.shape == shape else np.broadcast_to(places, shape)
 
 

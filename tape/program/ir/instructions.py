@@ -148,7 +148,7 @@ class IR:
 
 
 class Appending:
-    """Instructions that are appended to a list, equal ones once.
+    """Instructions that are appended to a list, equal ones once, but for what is to be computed again.
 
     Attributes
     ----------
@@ -164,7 +164,8 @@ class Appending:
     ) -> int:
         """Append an instruction, unless an equal one was appended here; return its position."""
         operands = tuple(operands)
-        at = self._made.setdefault((op, operands, attrs, shape, dtype), len(self.new))
+        key = (op, operands, attrs, shape, dtype)
+        at = len(self.new) if op == "again" else self._made.setdefault(key, len(self.new))
         if at == len(self.new):
             self.new.append(Instruction(op, operands, attrs, shape, dtype))
         return at

@@ -34,13 +34,23 @@ def sink_transposes(ir: IR) -> int:
     int
         Number of instructions added.
     """
-    if all(of.op != "transpose" for of in ir.instructions):
+    if not any(of.op == "transpose" and _may_move(of) for of in ir.instructions):
         return 0
     before = len(ir.instructions)
     regions = _Regions(ir)
     if regions.axes:
         _Sinking(regions).build()
     return len(ir.instructions) - before
+
+
+def _may_move(transposition: Instruction) -> bool:
+    """Return whether a transposition is one of rows and columns, of a size that is worth it."""
+    (axes,) = transposition.attrs
+    return axes[-1] != len(axes) - 1 and _is_worth_it(transposition)
+
+
+def _is_worth_it(of: Instruction) -> bool:
+    return _SMALLEST <= of.size * of.dtype.itemsize <= _LARGEST
 
 
 class _Regions:
@@ -54,17 +64,18 @@ class _Regions:
 
     def __init__(self, ir: IR) -> None:
         self.ir, self.old, self.uses = ir, ir.instructions, ir.uses()
+        self._transposed = {of.operands[0] for of in self.old if of.op == "transpose"}
         self.axes: dict[int, Axes] = {}
         self._root: dict[int, int] = {}
         for id, of in enumerate(self.old):
-            if of.op in ELEMENTWISE and _SMALLEST <= of.size * of.dtype.itemsize <= _LARGEST:
+            if of.op in ELEMENTWISE and _is_worth_it(of):
                 self._add(id, of)
         self._drop_what_is_not_worth_it()
 
     def axes_of(self, x: int) -> Axes | None:
         """Return the transposition that a value is, or is computed by; else None."""
         of = self.old[x]
-        if of.op == "transpose" and of.attrs[0][-1] != len(of.shape) - 1:
+        if of.op == "transpose" and _may_move(of):
             axes: Axes = of.attrs[0]
             return axes
         return self.axes.get(x)
@@ -125,8 +136,8 @@ class _Regions:
 
     def _is_transposed(self, id: int, of: Instruction) -> bool:
         """Return whether an instruction reads an array in any order, or is only read transposed itself."""
-        if of.op == "reshape" and self.uses[id] == 1:
-            return any(other.op == "transpose" and other.operands == (id,) for other in self.old[id + 1 :])
+        if of.op == "reshape":
+            return self.uses[id] == 1 and id in self._transposed
         return of.op in ("transpose", "matmul", "matmul_add")
 
 
@@ -145,13 +156,17 @@ class _Sinking(Appending):
             if axes is not None:
                 self.place.append(self._transposed(self._in_order(id, axes), axes))
             else:
-                at = self._of_merged(of) if of.op == "transpose" else None
-                if at is None:
-                    operands = [self.place[x] for x in of.operands]
-                    at = self.push(of.op, operands, of.attrs, of.shape, of.dtype)
-                self.place.append(at)
+                self.place.append(self._other(of))
         self.ir.replace(self.new, self.place)
         self.ir.drop_dead()
+
+    def _other(self, of: Instruction) -> int:
+        """Append an instruction that is computed as before, a transposition of what it is of in the end."""
+        operands = [self.place[x] for x in of.operands]
+        if of.op != "transpose":
+            return self.push(of.op, operands, of.attrs, of.shape, of.dtype)
+        merged = self._of_merged(of)
+        return self._transposed(operands[0], of.attrs[0]) if merged is None else merged
 
     def _in_order(self, id: int, axes: Axes) -> int:
         """Append what an instruction computes, in the order of its transposed operands."""

@@ -365,7 +365,7 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
             run = loaded(instructions[operand], layouts[operand].strides, operand, reader)
             if run is not None:
                 runs.append(run)
-                loads += 1
+                loads += reader.op != "copy"  # which writes to its place
     stays = set(near)
     names: dict[int, int] = {}
     free: list[int] = []
