@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tape.program.ir.compressed import Compressing
+from tape.program.ir.costs import QUICK
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import ELEMENTWISE, INSTRUCTIONS, VIEWS
 
@@ -32,10 +33,16 @@ _MOST_ELEMENTS, _MOST_IN_ALL = 1 << 22, 1 << 28
 """Of an array whose places are followed, and of all of them, a byte each."""
 _MOST_PAIRS = 1 << 22
 """Of rows that have a place in common, counted for each place."""
+_FEW_PRODUCTS = 1 << 25
+"""Of bits, that are computed one by one."""
 _WORTH_IT = 2000.0
 """Nanoseconds that are saved in a run."""
-_SPREADING, _COPYING = 1.0, 0.3
-"""Nanoseconds for each element of a batch that is spread, or of which rows are copied."""
+_QUICK, _SLOW = 0.15, 1.0
+"""Nanoseconds for each element of arithmetic that vector registers do, block by block, and of functions."""
+_COPYING, _SPREADING, _SPREADING_FAR = 0.3, 1.0, 5.0
+"""For each element of a batch of which rows are copied, or that is spread, within the cache or out of it."""
+_FAR = 1 << 17
+"""Elements of a batch that is not in the cache."""
 _MOST_RANGES = 32
 _DEPTH = 50  # instructions on rows that are all the same
 
@@ -243,10 +250,7 @@ class Batches:
         owners = rows.sum(axis=0)
         if (owners.max(initial=0) + 1) * _SHARE > self.count or owners @ owners > _MOST_PAIRS:
             return None
-        from scipy.sparse import csr_array  # loaded when it is needed
-
-        shared = csr_array(rows[:, owners > 1], dtype=np.int32)
-        conflicts = (shared @ shared.T).toarray() > 0
+        conflicts = _overlapping(rows[:, owners > 1])
         np.fill_diagonal(conflicts, rows.any(axis=1))
         return conflicts
 
@@ -258,12 +262,18 @@ class Batches:
         for id in self.places:
             of, root = self.old[id], self._find(id)
             if of.op not in VIEWS and of.op != "constant":
-                time = INSTRUCTIONS[of.op].cost.typical(of, self.old)
-                saved[root] += time * (1 - self.length_of(id) / self.count)
+                saved[root] += self._time_of(of) * (1 - self.length_of(id) / self.count)
             if id in spread:
-                saved[root] -= of.size * (_COPYING if self.are_rows_alone(id) else _SPREADING)
+                spreading = _SPREADING if of.size <= _FAR else _SPREADING_FAR
+                saved[root] -= of.size * (_COPYING if self.are_rows_alone(id) else spreading)
         worthy = {root for root, time in saved.items() if time >= _WORTH_IT}
         self.places = {id: places for id, places in self.places.items() if self._find(id) in worthy}
+
+    def _time_of(self, of: Instruction) -> float:
+        cost = INSTRUCTIONS[of.op].cost
+        if of.op in ELEMENTWISE:
+            return of.size * (_QUICK if cost is QUICK else _SLOW)
+        return cost.typical(of, self.old)
 
     def _read_as_a_whole(self) -> set[int]:
         """Return the batches that something reads all rows of."""
@@ -308,6 +318,17 @@ class Batches:
             return None
         numbers[~is_any] = -1
         return [*bounds, places.shape[axis]], numbers.tolist()
+
+
+def _overlapping(rows: np.ndarray) -> np.ndarray:
+    """Return which rows have a place in common."""
+    if rows.size * len(rows) <= _FEW_PRODUCTS:
+        numbers = rows.astype(np.float32)
+        return np.asarray(numbers @ numbers.T > 0)
+    from scipy.sparse import csr_array  # which takes longer to load than small matrices to multiply
+
+    numbers = csr_array(rows, dtype=np.int32)
+    return np.asarray((numbers @ numbers.T).toarray() > 0)
 
 
 def _coloured(conflicts: np.ndarray) -> np.ndarray:
