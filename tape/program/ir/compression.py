@@ -33,8 +33,6 @@ _MOST_ELEMENTS, _MOST_IN_ALL = 1 << 22, 1 << 28
 """Of an array whose places are followed, and of all of them, a byte each."""
 _MOST_PAIRS = 1 << 22
 """Of rows that have a place in common, counted for each place."""
-_FEW_PRODUCTS = 1 << 25
-"""Of bits, that are computed one by one."""
 _WORTH_IT = 2000.0
 """Nanoseconds that are saved in a run."""
 _QUICK, _SLOW = 0.15, 1.0
@@ -195,8 +193,8 @@ class Batches:
             return is_aligned and attrs[0] > 0
         if op == "transpose":
             return attrs[0][0] == 0
-        if op in ("slice", "put"):
-            return is_aligned and attrs[0][0] == 0 and attrs[1][0] == 1
+        if op in ("slice", "put", "add_at"):
+            return is_aligned and len(attrs) == 2 and attrs[0][0] == 0 and attrs[1][0] == 1
         if op == "broadcast" or op in ELEMENTWISE:
             return is_aligned
         return op == "reshape"
@@ -321,14 +319,17 @@ class Batches:
 
 
 def _overlapping(rows: np.ndarray) -> np.ndarray:
-    """Return which rows have a place in common."""
-    if rows.size * len(rows) <= _FEW_PRODUCTS:
-        numbers = rows.astype(np.float32)
-        return np.asarray(numbers @ numbers.T > 0)
-    from scipy.sparse import csr_array  # which takes longer to load than small matrices to multiply
-
-    numbers = csr_array(rows, dtype=np.int32)
-    return np.asarray((numbers @ numbers.T).toarray() > 0)
+    """Return which rows have a place in common with each other."""
+    owners, places = rows.nonzero()
+    order = np.argsort(places, kind="stable")
+    owners, places = owners[order], places[order]
+    overlapping = np.zeros((len(rows), len(rows)), bool)
+    for k in range(1, len(rows)):  # each owner of a place and the k-th after it
+        is_same = places[k:] == places[:-k]
+        if not is_same.any():
+            break
+        overlapping[owners[:-k][is_same], owners[k:][is_same]] = True
+    return overlapping | overlapping.T
 
 
 def _coloured(conflicts: np.ndarray) -> np.ndarray:
@@ -358,8 +359,8 @@ def _of_matmul(of: Instruction, masks: list[np.ndarray]) -> np.ndarray:
 
 def _of_put(of: Instruction, masks: list[np.ndarray]) -> np.ndarray:
     total, values = masks
-    places = total.copy()
-    places[_part(of, values.shape)] = values
+    places, part = total.copy(), _part(of, values.shape)
+    places[part] = values if of.op == "put" else places[part] | values
     return places
 
 
@@ -381,6 +382,7 @@ _PLACES: dict[str, Any] = {
     "matmul": _of_matmul,
     "concatenate": lambda of, masks: np.concatenate(masks, axis=of.attrs[0]),
     "put": _of_put,
+    "add_at": _of_put,
     "take": _of_take,
     "slice": _of_slice,
     "reshape": lambda of, masks: masks[0].reshape(of.shape),
