@@ -44,10 +44,12 @@ _FAR = 1 << 17
 _MOST_RANGES = 32
 _DEPTH = 50  # instructions on rows that are all the same
 
+_GIVEN = VIEWS | {"constant"}
+
 Shape = tuple[int, ...]
 
 
-def compress(ir: IR, fixed: Collection[int]) -> int:
+def compress(ir: IR, fixed: Collection[int]) -> tuple[int, int]:
     """Compute batches whose rows are equal but for a few places without computing equal places again.
 
     Parameters
@@ -59,19 +61,20 @@ def compress(ir: IR, fixed: Collection[int]) -> int:
 
     Returns
     -------
-    int
-        Number of instructions added.
+    added, compressed : int
+        Number of instructions added, and of those that are computed for fewer rows.
     """
     if not fixed:
-        return 0
-    before, known = len(ir.instructions), len(ir.constants)
+        return 0, 0
+    before, known, compressed = len(ir.instructions), len(ir.constants), 0
     for count in _counts(ir, fixed):
         batches = Batches(ir, count, {*fixed, *range(known, len(ir.constants))})
         if batches.places:
+            compressed += sum([ir.instructions[id].op not in _GIVEN for id in batches.places])
             Compressing(batches).build()
     if len(ir.constants) > known:
         _drop_constants(ir)
-    return len(ir.instructions) - before
+    return len(ir.instructions) - before, compressed
 
 
 def _counts(ir: IR, fixed: Collection[int]) -> list[int]:
@@ -259,7 +262,7 @@ class Batches:
         saved = dict.fromkeys(map(self._find, self.places), 0.0)
         for id in self.places:
             of, root = self.old[id], self._find(id)
-            if of.op not in VIEWS and of.op != "constant":
+            if of.op not in _GIVEN:
                 saved[root] += self._time_of(of) * (1 - self.length_of(id) / self.count)
             if id in spread:
                 spreading = _SPREADING if of.size <= _FAR else _SPREADING_FAR

@@ -66,7 +66,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
         they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
         ``simplified`` by an identity, ``dropped`` because nothing used it any more, ``contracted`` with a
         product, and ``tiled``, in the body of a loop over tiles. What is left of ``lowered`` are the
-        instructions of the IR.
+        instructions of the IR. ``compressed`` are those that are computed for fewer rows of a batch.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
@@ -116,10 +116,10 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
         prune(ir)
         ir.drop_dead()
     alive = len(ir.instructions)
-    added = 0
+    added = compressed = 0
     if not as_numpy:
-        added += compress(ir, builder.fixed_constants) + sum_differences(ir) + contract(ir)
-        added += sum_products(ir) + sink_transposes(ir)
+        added, compressed = compress(ir, builder.fixed_constants)
+        added += sum_differences(ir) + contract(ir) + sum_products(ir) + sink_transposes(ir)
     contracted = alive + added - len(ir.instructions)
     tiles, tiled = (0, 0) if as_numpy else tile(ir)
     if not as_numpy:
@@ -135,6 +135,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
         "dropped": made - alive,
         "contracted": contracted,
         "tiled": tiled,
+        "compressed": compressed,
     }
     return ir
 

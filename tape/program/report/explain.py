@@ -103,6 +103,8 @@ class Explanation:
                 if effects[name]
             )
             yield "lowered", f"to {effects['lowered']} instructions{', less ' if gone else ''}{gone}"
+            if compressed := effects["compressed"]:
+                yield "compressed", f"{compressed} instructions, of batches whose rows are nearly equal"
         yield (
             "instructions",
             f"{self.instructions}, {self.views} of them views; {self.copies} copies inserted",
