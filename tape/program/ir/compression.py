@@ -215,8 +215,10 @@ class Batches:
     # ---- which rows go together ----------------------------------------------------------------------
 
     def _find(self, id: int) -> int:
-        while self._root[id] != id:
-            id = self._root[id]
+        root = self._root
+        while root[id] != id:
+            root[id] = root[root[id]]
+            id = root[id]
         return id
 
     def _add(self, id: int, of: Instruction, places: np.ndarray) -> None:
@@ -241,8 +243,9 @@ class Batches:
         if (colours.max() + 1) * _SHARE > self.count or self._left < 0:
             return
         self.places[id] = places
-        for root in (id, *roots):
-            self._root[root] = id
+        for root in roots:
+            del self._conflicts[root], self._colours[root]
+        self._root.update(dict.fromkeys((id, *roots), id))
         self._conflicts[id], self._colours[id] = conflicts, colours
 
     def _conflicts_of(self, places: np.ndarray) -> np.ndarray | None:

@@ -95,8 +95,10 @@ class _Regions:
         )
 
     def _find(self, id: int) -> int:
-        while self._root[id] != id:
-            id = self._root[id]
+        root = self._root
+        while root[id] != id:
+            root[id] = root[root[id]]
+            id = root[id]
         return id
 
     def _add(self, id: int, of: Instruction) -> None:
