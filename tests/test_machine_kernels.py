@@ -368,6 +368,21 @@ def test_large_transposes_and_repeats(shape, dtype):
         np.testing.assert_array_equal(out.done(), view)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "shape", [(100, 130), (3, 1000), (1000, 3), (999, 2), (17, 5), (6, 40, 3), (60, 2, 5)]
+)
+def test_large_transposes_are_written_to_nowhere_else(shape, dtype):
+    whole = np.zeros((*shape[:-1], shape[-1] + 1), dtype)
+    for part in (np.zeros(shape, dtype), whole[..., :-1]):
+        view = part.swapaxes(-1, -2)
+        x = np.random.default_rng(0).normal(size=view.shape).astype(dtype)
+        dims, strides = table(view.shape), table(view.strides)
+        _store(address(x), x.itemsize, x.ndim, address(dims), address(strides), x.size, address(view))
+        np.testing.assert_array_equal(view, x)
+    assert not whole[..., -1].any()
+
+
 # ---- casts and choices ---------------------------------------------------------------------------
 
 
