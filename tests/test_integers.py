@@ -639,3 +639,37 @@ def test_nothing_warns():
             with pytest.raises((ZeroDivisionError, OverflowError)) if i > 4 else nullcontext():
                 compiled(X, i)
         alike(lambda x, i: x * 0.9**i / (1 + i), with_ints(*range(40)), programs=1)
+
+
+# ---- functions that are callbacks ------------------------------------------------------------------------
+
+
+class Holder:
+    def __init__(self, k):
+        self.k = k
+
+
+def scaled(x, s, factor):
+    """Return what a checkpoint computes, of whose factor one branch reads."""
+    return tape.checkpoint(lambda u: u * (factor() if s > 0 else 2.0))(x)
+
+
+CALLED_BACK = {  # of x, s and an int that only one branch reads, which is not the one that is recorded
+    "a checkpoint": lambda x, s, k: tape.checkpoint(lambda u: u * (k if s > 0 else 2.0))(x),
+    "of a list": lambda x, s, k: (lambda of: scaled(x, s, lambda: of[0]))([k]),
+    "of a dict": lambda x, s, k: (lambda of: scaled(x, s, lambda: of["k"]))({"k": k}),
+    "of an object": lambda x, s, k: (lambda of: scaled(x, s, lambda: of.k))(Holder(k)),
+    "of what is computed": lambda x, s, k: (lambda of: scaled(x, s, lambda: of))(k * 2 + 1),
+    "an equation": lambda x, s, k: tape.fixed_point(lambda z: 0.1 * z + (k if s > 0 else 2.0) * x, x),
+    "an operation": lambda x, s, k: tape.Op(
+        lambda u, s: u * (k if s > 0 else 2.0), vjp=[lambda g, out, u, s: g, None], name="scaled"
+    )(x, s),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLED_BACK)
+def test_ints_that_a_callback_may_read_are_not_those_of_another_call(name):
+    f = CALLED_BACK[name]
+    compiled, x = tape.compile(f), np.array([0.25, -2.0])
+    for s, k in ((1.0, 0), (-1.0, 1), (1.0, 0), (1.0, 2), (-1.0, 3), (1.0, 4)):
+        np.testing.assert_allclose(compiled(x, np.float64(s), k), f(x, np.float64(s), k), rtol=1e-12)

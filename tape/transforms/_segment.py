@@ -26,6 +26,7 @@ from tape.core.operands import lifted
 from tape.core.reached import Reach
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
+from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.core.weak import exact
 from tape.interpreters.capturing import Captures, Substitution, protected
@@ -171,11 +172,17 @@ class Packing:
 
 
 def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:
-    """Capture all Vars of a program that a function may read: a callback reads others in other calls."""
-    for function in functions_of(f):
+    """Capture all Vars of a program that a function may read: a callback reads others in other calls.
+
+    Ints among what it may read are read now, and so are static.
+    """
+    functions = list(functions_of(f))
+    for function in functions:
         for var in Reach(function).all_vars():
             if var.trace_ref() is program:
                 region.resolve(var)
+    for number in INTERNAL["uses"](functions).ints:
+        number.read()
 
 
 class Segment:

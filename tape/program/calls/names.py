@@ -71,6 +71,10 @@ class Bindings:
             b.kind == "presence" and b.key == "type" for b in search.found
         )
 
+    def values(self) -> Iterator[Any]:
+        """Yield what names, items and attributes are bound to."""
+        return (binding.value for ways in self._ways.values() for binding in ways)
+
     def extend(self, others: Iterable[Binding]) -> None:
         """Add bindings that have to hold as well."""
         self.found.extend(others)

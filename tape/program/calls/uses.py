@@ -17,12 +17,19 @@ class Uses:
     Parameters
     ----------
     functions : iterable of callable
+
+    Attributes
+    ----------
+    ints : list
+        What they use that is an int, or computed from ints, which a program that is being recorded takes as
+        data.
     """
 
     def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
         bindings = Bindings(lambda: None, functions)
         self._state = bindings.state()
         self._arrays = Arrays(bindings.arrays)
+        self.ints = [value for value in bindings.values() if hasattr(type(value), "__tape_index__")]
 
     def changed(self) -> Binding | None:
         """Return what a run of the functions has changed, if there is something."""

@@ -20,6 +20,7 @@ from tape.core.interpreter import OPEN
 from tape.core.node import Handle, Leaf, Node
 from tape.core.operands import as_operand, tell_places
 from tape.core.static_arguments import LateCall, call_as_is
+from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.core.weak import weak
@@ -100,6 +101,8 @@ class Recorder(Trace):
         recording has ended.
     ints_computed : dict
         What has been computed from ints that are data, by operation and operands.
+    takes_ints : bool
+        Whether there are ints which are data.
     reads_layout : bool
         Whether what was recorded depends on how arrays lie in memory: elements were taken in that order, or
         something was written to that may share memory with something else.
@@ -109,7 +112,7 @@ class Recorder(Trace):
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
                  "ints_guarded", "ints_read", "is_computing", "keeps_places", "late", "look_at", "notes",
-                 "numbers_read", "observed", "reads_layout", "settings")  # fmt: skip
+                 "numbers_read", "observed", "reads_layout", "settings", "takes_ints")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
@@ -131,6 +134,7 @@ class Recorder(Trace):
         self.ints_guarded: frozenset[int] = frozenset()
         self.ints_read: frozenset[int] = frozenset()
         self.ints_computed: dict[Any, Any] = {}
+        self.takes_ints = False
         self.reads_layout = False
         self.late: list[LateCall] = []
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
@@ -152,6 +156,7 @@ class Recorder(Trace):
 
     def integer(self, value: int, leaf: int) -> Proxy:
         """Append a leaf for an int that is data: number ``leaf`` among the leaves of the arguments."""
+        self.takes_ints = True
         return Proxy(self.push(Leaf(weak(value), False, None)), frozenset((leaf,)), LIMIT)
 
     def constant(self, value: Any) -> Var:
@@ -186,6 +191,9 @@ class Recorder(Trace):
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
         self.observe()
+        if self.takes_ints and op.is_users:  # a callback, which would find those of this call in all others
+            for number in INTERNAL["uses"]([op.forward]).ints:
+                number.read()
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
