@@ -26,7 +26,6 @@ from tape.core.operands import lifted
 from tape.core.reached import Reach
 from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
-from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.core.weak import exact
 from tape.interpreters.capturing import Captures, Substitution, protected
@@ -181,8 +180,7 @@ def _capture_all(f: Callable[..., Any], region: Captures, program: Any) -> None:
         for var in Reach(function).all_vars():
             if var.trace_ref() is program:
                 region.resolve(var)
-    for number in INTERNAL["uses"](functions).ints:
-        number.read()
+    program.read_ints_of(functions)
 
 
 class Segment:

@@ -12,7 +12,7 @@ other, so infinities and NaNs spread as they do in the batch: nothing is taken f
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Container
 from functools import reduce
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from tape.program.ir.compressed import Compressing
 from tape.program.ir.costs import QUICK
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.regions import Regions
 from tape.program.ir.table import ELEMENTWISE, INSTRUCTIONS, VIEWS
 
 __all__ = ["Batches", "compress"]
@@ -49,14 +50,14 @@ _GIVEN = VIEWS | {"constant"}
 Shape = tuple[int, ...]
 
 
-def compress(ir: IR, fixed: Collection[int]) -> tuple[int, int]:
+def compress(ir: IR, fixed: Container[int]) -> tuple[int, int]:
     """Compute batches whose rows are equal but for a few places without computing equal places again.
 
     Parameters
     ----------
     ir : IR
         Changed in place, without dead instructions.
-    fixed : collection of int
+    fixed : container of int
         The constants, by number, that nothing can change.
 
     Returns
@@ -64,27 +65,22 @@ def compress(ir: IR, fixed: Collection[int]) -> tuple[int, int]:
     added, compressed : int
         Number of instructions added, and of those that are computed for fewer rows.
     """
-    if not fixed:
+    seeds = {
+        of.attrs[0]: of.shape[0]
+        for of in ir.instructions
+        if of.op == "constant" and of.attrs[0] in fixed and _is_sparse(ir.constants[of.attrs[0]])
+    }
+    if not seeds:
         return 0, 0
     before, known, compressed = len(ir.instructions), len(ir.constants), 0
-    for count in _counts(ir, fixed):
-        batches = Batches(ir, count, {*fixed, *range(known, len(ir.constants))})
+    for count in sorted(set(seeds.values()), reverse=True):
+        batches = Batches(ir, count, seeds)
         if batches.places:
             compressed += sum([ir.instructions[id].op not in _GIVEN for id in batches.places])
             Compressing(batches).build()
     if len(ir.constants) > known:
         _drop_constants(ir)
     return len(ir.instructions) - before, compressed
-
-
-def _counts(ir: IR, fixed: Collection[int]) -> list[int]:
-    """Return the lengths of batches that may begin with a constant."""
-    counts = {
-        of.shape[0]
-        for of in ir.instructions
-        if of.op == "constant" and of.attrs[0] in fixed and _is_sparse(ir.constants[of.attrs[0]])
-    }
-    return sorted(counts, reverse=True)
 
 
 def _is_sparse(array: np.ndarray) -> bool:
@@ -112,6 +108,13 @@ class Batches:
 
     The rows of an array are along its first axis, or are as many blocks of it.
 
+    Parameters
+    ----------
+    ir : IR
+    count : int
+    seeds : container of int
+        The constants, by number, that batches begin with.
+
     Attributes
     ----------
     places : dict of int to numpy.ndarray
@@ -120,12 +123,12 @@ class Batches:
         Values whose rows are all the common one, and how many instructions have made them of one row.
     """
 
-    def __init__(self, ir: IR, count: int, fixed: Collection[int]) -> None:
-        self.ir, self.count, self.fixed, self.old = ir, count, fixed, ir.instructions
+    def __init__(self, ir: IR, count: int, seeds: Container[int]) -> None:
+        self.ir, self.count, self.seeds, self.old = ir, count, seeds, ir.instructions
         self.places: dict[int, np.ndarray] = {}
         self.spread: dict[int, int] = {}
         self._left = _MOST_IN_ALL
-        self._root: dict[int, int] = {}  # batches that have something in common share a colouring
+        self._regions = Regions()  # batches that have something in common share a colouring
         self._conflicts: dict[int, np.ndarray] = {}  # by the root
         self._colours: dict[int, np.ndarray] = {}
         for id, of in enumerate(self.old):
@@ -137,7 +140,7 @@ class Batches:
 
     def colours_of(self, id: int) -> np.ndarray:
         """Return which row stands for each row of a batch: 0 is the common one."""
-        return self._colours[self._find(id)]
+        return self._colours[self._regions.root(id)]
 
     def length_of(self, id: int) -> int:
         """Return how many rows stand for those of a batch."""
@@ -148,9 +151,8 @@ class Batches:
     def _places_of(self, id: int, of: Instruction) -> np.ndarray | None:
         """Return where the rows of a result may differ from a common one; None if it does not have rows."""
         if of.op == "constant":
-            number = of.attrs[0]
-            is_one = number in self.fixed and _is_sparse(self.ir.constants[number])
-            return self.ir.constants[number] != 0 if is_one else None
+            (number,) = of.attrs
+            return self.ir.constants[number] != 0 if number in self.seeds else None
         if of.op == "broadcast" and self._is_one_row(of):
             self.spread[id] = 0
             return None
@@ -214,16 +216,9 @@ class Batches:
 
     # ---- which rows go together ----------------------------------------------------------------------
 
-    def _find(self, id: int) -> int:
-        root = self._root
-        while root[id] != id:
-            root[id] = root[root[id]]
-            id = root[id]
-        return id
-
     def _add(self, id: int, of: Instruction, places: np.ndarray) -> None:
         """Take a value for a batch, unless too many of its rows have places in common."""
-        roots = {self._find(x) for x in of.operands if x in self.places}
+        roots = {self._regions.root(x) for x in of.operands if x in self.places}
         known = [self._conflicts[root] for root in roots]
         is_told = len(roots) == 1 and (
             (of.op in VIEWS and of.op != "broadcast")
@@ -245,7 +240,7 @@ class Batches:
         self.places[id] = places
         for root in roots:
             del self._conflicts[root], self._colours[root]
-        self._root.update(dict.fromkeys((id, *roots), id))
+        self._regions.add(id, roots)
         self._conflicts[id], self._colours[id] = conflicts, colours
 
     def _conflicts_of(self, places: np.ndarray) -> np.ndarray | None:
@@ -262,16 +257,16 @@ class Batches:
 
     def _drop_what_is_not_worth_it(self) -> None:
         spread = self._read_as_a_whole()
-        saved = dict.fromkeys(map(self._find, self.places), 0.0)
+        saved = dict.fromkeys(map(self._regions.root, self.places), 0.0)
         for id in self.places:
-            of, root = self.old[id], self._find(id)
+            of, root = self.old[id], self._regions.root(id)
             if of.op not in _GIVEN:
                 saved[root] += self._time_of(of) * (1 - self.length_of(id) / self.count)
             if id in spread:
                 spreading = _SPREADING if of.size <= _FAR else _SPREADING_FAR
                 saved[root] -= of.size * (_COPYING if self.are_rows_alone(id) else spreading)
         worthy = {root for root, time in saved.items() if time >= _WORTH_IT}
-        self.places = {id: places for id, places in self.places.items() if self._find(id) in worthy}
+        self.places = {id: places for id, places in self.places.items() if self._regions.root(id) in worthy}
 
     def _time_of(self, of: Instruction) -> float:
         cost = INSTRUCTIONS[of.op].cost

@@ -9,6 +9,7 @@ all.
 from __future__ import annotations
 
 from tape.program.ir.instructions import IR, Appending, Instruction
+from tape.program.ir.regions import Regions
 from tape.program.ir.table import ELEMENTWISE
 
 __all__ = ["sink_transposes"]
@@ -37,9 +38,9 @@ def sink_transposes(ir: IR) -> int:
     if not any(of.op == "transpose" and _may_move(of) for of in ir.instructions):
         return 0
     before = len(ir.instructions)
-    regions = _Regions(ir)
-    if regions.axes:
-        _Sinking(regions).build()
+    movable = _Movable(ir)
+    if movable.axes:
+        _Sinking(movable).build()
     return len(ir.instructions) - before
 
 
@@ -53,7 +54,7 @@ def _is_worth_it(of: Instruction) -> bool:
     return _SMALLEST <= of.size * of.dtype.itemsize <= _LARGEST
 
 
-class _Regions:
+class _Movable:
     """Elementwise instructions that can be computed in another order of axes, where that is worth it.
 
     Attributes
@@ -66,7 +67,7 @@ class _Regions:
         self.ir, self.old, self.uses = ir, ir.instructions, ir.uses()
         self._transposed = {of.operands[0] for of in self.old if of.op == "transpose"}
         self.axes: dict[int, Axes] = {}
-        self._root: dict[int, int] = {}
+        self._regions = Regions()
         for id, of in enumerate(self.old):
             if of.op in ELEMENTWISE and _is_worth_it(of):
                 self._add(id, of)
@@ -81,7 +82,7 @@ class _Regions:
         return self.axes.get(x)
 
     def is_small(self, x: int, of: Instruction) -> bool:
-        """Return whether an operand is transposed at no cost."""
+        """Return whether an operand is transposed at little cost."""
         return self.old[x].size * _SHARE <= of.size
 
     def is_repeated(self, x: int, of: Instruction) -> bool:
@@ -94,13 +95,6 @@ class _Regions:
             and all(self.is_small(y, of) for y in value.operands)
         )
 
-    def _find(self, id: int) -> int:
-        root = self._root
-        while root[id] != id:
-            root[id] = root[root[id]]
-            id = root[id]
-        return id
-
     def _add(self, id: int, of: Instruction) -> None:
         found = set()
         for x in of.operands:
@@ -111,10 +105,7 @@ class _Regions:
                 return
         if len(found) != 1:
             return
-        self._root[id] = id
-        for x in of.operands:
-            if x in self.axes:
-                self._root[self._find(x)] = id
+        self._regions.add(id, [x for x in of.operands if x in self.axes])
         (self.axes[id],) = found
 
     def _drop_what_is_not_worth_it(self) -> None:
@@ -125,16 +116,16 @@ class _Regions:
             transposed = {
                 x for x in self.old[id].operands if x not in self.axes and self.axes_of(x) is not None
             }
-            read.setdefault(self._find(id), set()).update(transposed)
+            read.setdefault(self._regions.root(id), set()).update(transposed)
         for id, of in enumerate(self.old):
             for x in of.operands:
                 if x in self.axes and id not in self.axes and not self._is_transposed(id, of):
-                    left.setdefault(self._find(x), set()).add(x)
+                    left.setdefault(self._regions.root(x), set()).add(x)
         for x in self.ir.outputs:
             if x in self.axes:
-                left.setdefault(self._find(x), set()).add(x)
+                left.setdefault(self._regions.root(x), set()).add(x)
         worthy = {root for root, arrays in read.items() if len(arrays) > len(left.get(root, ()))}
-        self.axes = {id: axes for id, axes in self.axes.items() if self._find(id) in worthy}
+        self.axes = {id: axes for id, axes in self.axes.items() if self._regions.root(id) in worthy}
 
     def _is_transposed(self, id: int, of: Instruction) -> bool:
         """Return whether an instruction reads an array in any order, or is only read transposed itself."""
@@ -146,15 +137,15 @@ class _Regions:
 class _Sinking(Appending):
     """IR in which transpositions stand behind elementwise instructions."""
 
-    def __init__(self, regions: _Regions) -> None:
+    def __init__(self, movable: _Movable) -> None:
         super().__init__()
-        self.regions, self.ir, self.old = regions, regions.ir, regions.old
+        self.movable, self.ir, self.old = movable, movable.ir, movable.old
         self.place: list[int] = []
 
     def build(self) -> None:
         """Append all instructions, and let them be those of the IR."""
         for id, of in enumerate(self.old):
-            axes = self.regions.axes.get(id)
+            axes = self.movable.axes.get(id)
             if axes is not None:
                 self.place.append(self._transposed(self._in_order(id, axes), axes))
             else:
@@ -176,9 +167,9 @@ class _Sinking(Appending):
         shape = _backwards(of.shape, axes)
         operands = []
         for x in of.operands:
-            if self.regions.axes_of(x) == axes and self.old[x].shape == of.shape:
+            if self.movable.axes_of(x) == axes and self.old[x].shape == of.shape:
                 operands.append(self._transposed(self.place[x], _inverse(axes)))
-            elif self.regions.is_small(x, of):
+            elif self.movable.is_small(x, of):
                 operands.append(self._small(x, axes))
             else:
                 value = self.old[x]

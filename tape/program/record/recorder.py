@@ -191,9 +191,8 @@ class Recorder(Trace):
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
         self.observe()
-        if self.takes_ints and op.is_users:  # a callback, which would find those of this call in all others
-            for number in INTERNAL["uses"]([op.forward]).ints:
-                number.read()
+        if op.is_users:
+            self.read_ints_of([op.forward])
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
@@ -236,6 +235,12 @@ class Recorder(Trace):
                 self.numbers_read.append(value)
             elif type(value) in (tuple, list):
                 self.note_numbers(value)
+
+    def read_ints_of(self, functions: Iterable[Callable[..., Any]]) -> None:
+        """Read the ints that callbacks use: in all other calls these would find those of this one."""
+        if self.takes_ints:
+            for number in INTERNAL["uses"](functions).ints:
+                number.read()
 
     def observe(self) -> None:
         """Note if floating-point errors are raised or reported that would not have been at the start."""
