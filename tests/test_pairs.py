@@ -44,6 +44,15 @@ def test_pairs_of_all_kinds_round_as_numpy_does(first, second, form, count, dtyp
     np.testing.assert_array_equal(compiled(*given), f(*given))
 
 
+@pytest.mark.parametrize("count", [MOST_SHORT + 1, 9001])
+def test_numbers_that_are_factors_are_not_multiplied_first(count):
+    """Once before all elements: a small array times two large numbers would be infinite."""
+    x, large = np.full(count, 1e-300), np.float64(1e200)
+    compiled, program = compiled_for(lambda x, y, z: x * y * z, x, large, large)
+    assert ops(program).count("pair") == 1
+    np.testing.assert_array_equal(compiled(x, large, large), x * large * large)
+
+
 @pytest.mark.parametrize("number", [2.0, np.float64(3.0)])
 @pytest.mark.parametrize("f", [
     lambda x, y, c: c * x + y, lambda x, y, c: y + x * c, lambda x, y, c: y - c * x,

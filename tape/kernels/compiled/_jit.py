@@ -1,7 +1,8 @@
-"""The one way kernels are compiled: without the GIL, dividing by zero as NumPy does.
+"""The one way kernels are compiled: without the GIL, dividing by zero as NumPy does, in the order written.
 
-The only liberty kernels may take is adding in another order ("reassoc"), which lets LLVM use SIMD
-for sums. NaN, infinity and signed zero keep their meaning.
+LLVM must not choose another order: in ``x * c * d`` it would take ``c * d`` out of the loop, which rounds
+otherwise than NumPy does, and overflows where NumPy does not. Kernels that sum say themselves what is summed
+apart, in registers; only those of `summing` leave that to LLVM.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numba.core.compiler import Compiler
 # hundreds of comparisons come out, but of one jump to many places little more than where it went last.
 llvm.set_option("tape", "-min-jump-table-entries=1000")
 
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 PROCESSOR: str = numba_config.CPU_NAME or llvm.get_host_cpu_name()
 """What is compiled for: this processor, unless numba's variables name another one."""
@@ -57,6 +58,9 @@ def inner(function: Callable[..., Any]) -> Any:
     return numba.njit(**_INNER_OPTIONS)(function)
 
 
-def exact(function: Callable[..., Any]) -> Any:
-    """As `inner`, but all is added in the order written: what rounding takes can be found out."""
-    return numba.njit(**{**_INNER_OPTIONS, "fastmath": False})(function)
+def summing(function: Callable[..., Any]) -> Any:
+    """As `inner`, but LLVM may add in another order ("reassoc"), as SIMD does; no factor may be taken along.
+
+    For single sums of single products. NaN, infinity and signed zero keep their meaning.
+    """
+    return numba.njit(**_INNER_OPTIONS, fastmath={"reassoc"})(function)

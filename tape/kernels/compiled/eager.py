@@ -24,7 +24,7 @@ from tape.kernels import (
     reduce,
 )
 from tape.kernels.codes import FLOAT32, FLOAT64
-from tape.kernels.compiled._jit import OPTIONS, exact, inner
+from tape.kernels.compiled._jit import OPTIONS, inner
 from tape.kernels.compiled.indices import scatter_add
 from tape.kernels.compiled.pointers import float64s, int32_at, int64_at, pointer_to
 from tape.kernels.eager import COLOURING, EAGER, FORMULAS
@@ -50,14 +50,11 @@ class _Kernel(NamedTuple):
         for an array that the body takes as a tuple.
     chars : str
         NumPy's letters for the dtypes.
-    compiled : callable
-        How the body is compiled: `inner`, or `exact` for rounding as NumPy's loops do.
     """
 
     body: Callable[..., Any]
     arguments: str
     chars: str = "df"
-    compiled: Callable[..., Any] = inner
 
 
 # ---- bodies that need more than arrays ---------------------------------------------------------------
@@ -84,7 +81,7 @@ def _add_rows(total, positions, values):  # type: ignore[no-untyped-def]
 
 
 def _elementwise(body: Callable[..., Any]) -> Callable[..., None]:
-    compiled = exact(body)
+    compiled = inner(body)
 
     def each(x, y, out):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -112,8 +109,8 @@ for _helper in (choices.stretch, choices.part, choices.wins, *vars(formulas).val
 
 KERNELS: dict[str, dict[str, _Kernel]] = {
     EAGER: {
-        "sum_rows": _Kernel(reduce.sum_rows, "T2 T1", compiled=exact),
-        "sum_middle": _Kernel(reduce.sum_middle, "T3 T2", compiled=exact),
+        "sum_rows": _Kernel(reduce.sum_rows, "T2 T1"),
+        "sum_middle": _Kernel(reduce.sum_middle, "T3 T2"),
         "add_rows": _Kernel(_add_rows, "T3 l1 T3"),
         "select": _Kernel(choices.select_elements, "b1 T1 T1 T1"),
         "share": _Kernel(choices.share_elements, "T1 T1 T1 like flag T1"),
@@ -122,7 +119,7 @@ KERNELS: dict[str, dict[str, _Kernel]] = {
         "excess": _Kernel(cross_entropy.excess_of, "T2 l1 number T2"),
         "recur": _Kernel(recurrences.recur, "T3 T3 flag T3"),
         "multiply_others": _Kernel(recurrences.multiply_others, "T2 T3 T1 T3"),
-        **{body.__name__: _Kernel(_elementwise(body), "T_ T_ T_", compiled=exact) for body in fused.BODIES},
+        **{body.__name__: _Kernel(_elementwise(body), "T_ T_ T_") for body in fused.BODIES},
     },
     FORMULAS: {
         formula.__name__: _Kernel(_stepped(formula, states), f"T1 T1 {'T1 ' * states}numbers{count}")
@@ -133,7 +130,7 @@ KERNELS: dict[str, dict[str, _Kernel]] = {
         "stars_coloured": _Kernel(colouring.stars_coloured, "l1 l1 l1 l1 l1 l2", "l"),
         "acyclically_coloured": _Kernel(colouring.acyclically_coloured, "l1 l1 l1 l1 l1 l2", "l"),
         "substitution_ordered": _Kernel(colouring.substitution_ordered, "l1 l1 l1 l1 l1 b1 l1", "l"),
-        "substituted": _Kernel(colouring.substituted, "T1 l1 l1 T1", "dfDF", exact),
+        "substituted": _Kernel(colouring.substituted, "T1 l1 l1 T1", "dfDF"),
     },
 }
 """By group and name."""
@@ -186,7 +183,7 @@ def _as_float(found):  # type: ignore[no-untyped-def]
 def _function(kernel: _Kernel, char: str) -> Any:
     """Return a function of the addresses (self, arguments, number of arguments) for one dtype."""
     names: dict[str, Any] = {
-        "body": kernel.compiled(kernel.body), "carray": carray, "int64_at": int64_at, "int32_at": int32_at,
+        "body": inner(kernel.body), "carray": carray, "int64_at": int64_at, "int32_at": int32_at,
         "release": _release, "acquire": _acquire, "as_object": _as_object, "float64s": float64s,
         "kind": _NUMBERS[char], "as_float": _as_float,
     }  # fmt: skip

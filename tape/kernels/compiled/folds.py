@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tape.kernels.codes import FLOAT32, FLOAT64, FOLDS
-from tape.kernels.compiled._jit import exact, inner
+from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import float32s, float64s, int8s, int32s, int64s
 from tape.kernels.compiled.sums import NARROW, sum_elements
 from tape.kernels.compiled.vectors import (
@@ -83,7 +83,7 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
 # ---- products, any and all ---------------------------------------------------------------------------
 
 
-@exact  # in NumPy's order: another one overflows elsewhere, and infinity times zero is NaN
+@inner
 def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-def]
     for a in range(before):
         if after == 1:

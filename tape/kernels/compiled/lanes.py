@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tape.kernels.compiled._jit import exact, inner
+from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import float32s, float64s, int32s, int64_at, int64s
 
 _BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
@@ -201,10 +201,6 @@ def ufunc_loop(
 
         return types.int64(), generate
 
-    @exact
-    def compute_exactly(x, out):  # type: ignore[no-untyped-def]
-        compute(x, out)
-
     @inner
     def compute_beyond(far, x, out):  # type: ignore[no-untyped-def]
         for k in range(lanes):
@@ -233,7 +229,7 @@ def ufunc_loop(
             if far:
                 for k in range(lanes):  # the result may go where the operand is
                     words(given)[k] = words(source)[k]
-            compute_exactly(source, target)
+            compute(source, target)
             if far:
                 finish(far, given, target)
             if not is_direct:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tape.kernels.codes import FLOAT32, FLOAT64, INT32, INT64
-from tape.kernels.compiled._jit import exact, inner
+from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import float32s, float64s, int8s, int32s, int64_at, int64s
 from tape.kernels.searching import KEYS_OF_A_TASK
 
@@ -175,7 +175,7 @@ def _direction(x, length):  # type: ignore[no-untyped-def]
 # ---- interpolation ---------------------------------------------------------------------------------------
 
 
-@exact
+@inner
 def _on_line(x, x0, y0, x1, y1):  # type: ignore[no-untyped-def]
     """The line through two points, as `numpy.interp` computes it."""
     slope = (y1 - y0) / (x1 - x0)

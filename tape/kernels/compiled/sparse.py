@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape.kernels.codes import FLOAT64
-from tape.kernels.compiled._jit import inner
+from tape.kernels.compiled._jit import inner, summing
 from tape.kernels.compiled.pointers import float32s, float64s, int64_at, int64s
 
 
@@ -90,7 +90,7 @@ def _turned_product(view: Any, itemsize: int) -> Any:
 
 
 def _sampled(view: Any, itemsize: int) -> Any:
-    @inner
+    @summing
     def sampled(parameters, start, stop, index, left, right, out):  # type: ignore[no-untyped-def]
         """The elements of ``left @ right.T`` at the places that are stored, all at once."""
         rows, columns = int64_at(parameters), int64_at(parameters + 8)
