@@ -24,7 +24,7 @@ from tape.kernels import (
     reduce,
 )
 from tape.kernels.codes import FLOAT32, FLOAT64
-from tape.kernels.compiled._jit import OPTIONS, inner
+from tape.kernels.compiled._jit import OPTIONS, inner, summing
 from tape.kernels.compiled.indices import scatter_add
 from tape.kernels.compiled.pointers import float64s, int32_at, int64_at, pointer_to
 from tape.kernels.eager import COLOURING, EAGER, FORMULAS
@@ -50,11 +50,14 @@ class _Kernel(NamedTuple):
         for an array that the body takes as a tuple.
     chars : str
         NumPy's letters for the dtypes.
+    compiled : callable
+        How the body is compiled: `inner` or `summing`.
     """
 
     body: Callable[..., Any]
     arguments: str
     chars: str = "df"
+    compiled: Callable[..., Any] = inner
 
 
 # ---- bodies that need more than arrays ---------------------------------------------------------------
@@ -115,8 +118,8 @@ KERNELS: dict[str, dict[str, _Kernel]] = {
         "select": _Kernel(choices.select_elements, "b1 T1 T1 T1"),
         "share": _Kernel(choices.share_elements, "T1 T1 T1 like flag T1"),
         "share_extremes": _Kernel(choices.share_extremes, "T2 T3 T2 T1 T3"),
-        "losses": _Kernel(cross_entropy.losses_of, "T2 l1 T1"),
-        "excess": _Kernel(cross_entropy.excess_of, "T2 l1 number T2"),
+        "losses": _Kernel(cross_entropy.losses_of, "T2 l1 T1", compiled=summing),
+        "excess": _Kernel(cross_entropy.excess_of, "T2 l1 number T2", compiled=summing),
         "recur": _Kernel(recurrences.recur, "T3 T3 flag T3"),
         "multiply_others": _Kernel(recurrences.multiply_others, "T2 T3 T1 T3"),
         **{body.__name__: _Kernel(_elementwise(body), "T_ T_ T_") for body in fused.BODIES},
@@ -183,7 +186,7 @@ def _as_float(found):  # type: ignore[no-untyped-def]
 def _function(kernel: _Kernel, char: str) -> Any:
     """Return a function of the addresses (self, arguments, number of arguments) for one dtype."""
     names: dict[str, Any] = {
-        "body": inner(kernel.body), "carray": carray, "int64_at": int64_at, "int32_at": int32_at,
+        "body": kernel.compiled(kernel.body), "carray": carray, "int64_at": int64_at, "int32_at": int32_at,
         "release": _release, "acquire": _acquire, "as_object": _as_object, "float64s": float64s,
         "kind": _NUMBERS[char], "as_float": _as_float,
     }  # fmt: skip
