@@ -1,47 +1,18 @@
 """Kernels of the differences of pairs: lengths, dtypes, portions, memory, and what is not finite."""
 
-import ctypes
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tape.kernels.codes import DTYPE_CODES
 from tape.kernels.differences import ROWS_OF_A_TASK
 from tape.kernels.kernel import PARTIAL
-from tape.kernels.loading import native
 from tape.kernels.registry import needs_of
-from tape.program.runtime import plain_kernels
+from tests.kernel_calls import computed, naive
 
-MARGIN = 40  # numbers around the memory of a result
 DTYPES = [np.float64, np.float32]
 BOTH = pytest.mark.parametrize("dtype", DTYPES)
 lengths = st.sampled_from([1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 65])
-
-
-def computed(name, operands, parameters, parts=1):
-    """Run a kernel, its tasks in so many portions from the last to the first."""
-    needs = needs_of(name, parameters)
-    assert needs.operands == tuple(x.size for x in operands)
-    dtype = operands[0].dtype
-    whole = np.full(needs.out + 2 * MARGIN, 7, dtype)
-    out, table = whole[MARGIN:-MARGIN], np.array(parameters)
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 10)(native("differences").addresses[name])
-    x, y, z = (*[operand.ctypes.data for operand in operands], *[0] * (3 - len(operands)))
-    ends = np.linspace(0, needs.tasks, parts + 1).astype(int)
-    for start, stop in reversed(list(pairwise(ends))):
-        assert (
-            function(0, DTYPE_CODES[dtype], table.ctypes.data, start, stop, x, y, z, 0, out.ctypes.data) == 1
-        )
-    assert (whole[:MARGIN] == 7).all()
-    assert (whole[-MARGIN:] == 7).all()
-    return out
-
-
-def naive(name, operands, parameters):
-    return plain_kernels.KERNELS[name](*operands, parameters).ravel()
 
 
 def integers(rng, size, dtype):

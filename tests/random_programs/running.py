@@ -15,7 +15,7 @@ import numpy as np
 import tape
 from tape import errors
 from tape.program.hot import compiling, lanes
-from tape.program.ir import compression, contract, sinking
+from tape.program.ir import compression, contract, extremes, sinking
 from tape.program.plan import pairs, planner
 from tests.random_programs.otherwise import (
     OTHERWISE,
@@ -232,7 +232,7 @@ def _sizes(seed: int) -> Iterator[None]:
     """Let three of four programs do to small arrays what is done to long or large ones.
 
     And one of four compiles its loops after two steps, of short arrays too; one of two compresses the
-    smallest batches.
+    smallest batches, and has kernels for the extremes of few elements.
     """
     with ExitStack() as stack:
         if seed & 1:
@@ -246,6 +246,7 @@ def _sizes(seed: int) -> Iterator[None]:
         if seed & 16:
             least = {"_WORTH_IT": -math.inf, "_FEWEST_ROWS": 2, "_SHARE": 1}
             stack.enter_context(patch.multiple(compression, **least))
+            stack.enter_context(patch.object(extremes, "_WORTH_IT", 1))
         yield
 
 

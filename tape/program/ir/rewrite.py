@@ -24,6 +24,7 @@ from tape.program.ir.compression import compress
 from tape.program.ir.contract import contract
 from tape.program.ir.differences import sum_differences
 from tape.program.ir.dtypes import is_of_all_dtypes
+from tape.program.ir.extremes import share_extremes
 from tape.program.ir.instructions import IR
 from tape.program.ir.packing import pack
 from tape.program.ir.parts import join_nested, join_parts, skip_overwritten
@@ -64,9 +65,9 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     IR
         Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
         they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
-        ``simplified`` by an identity, ``dropped`` because nothing used it any more, ``contracted`` with a
-        product, and ``tiled``, in the body of a loop over tiles. What is left of ``lowered`` are the
-        instructions of the IR. ``compressed`` are those that are computed for fewer rows of a batch.
+        ``simplified`` by an identity, ``dropped`` because nothing used it any more, ``contracted`` to a kernel,
+        of products for one, and ``tiled``, in the body of a loop over tiles. What is left of ``lowered`` are
+        the instructions of the IR. ``compressed`` are those that are computed for fewer rows of a batch.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
@@ -115,15 +116,17 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     if builder.blocks:
         prune(ir)
         ir.drop_dead()
-    alive = len(ir.instructions)
+    alive = left = len(ir.instructions)
     added = compressed = 0
     if not as_numpy:
         added, compressed = compress(ir, builder.fixed_constants)
         added += sum_differences(ir) + contract(ir) + sum_products(ir) + sink_transposes(ir)
-    contracted = alive + added - len(ir.instructions)
+    contracted = left + added - len(ir.instructions)
     tiles, tiled = (0, 0) if as_numpy else tile(ir)
     if not as_numpy:
-        added += pack(ir)
+        left, shared = len(ir.instructions), share_extremes(ir)
+        contracted += left + shared - len(ir.instructions)
+        added += shared + pack(ir)
         vectorise(ir)
     ir.effects = {
         "recorded": recorded.count or len(nodes),

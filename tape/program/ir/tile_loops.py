@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.program.ir.extremes import share_extremes
 from tape.program.ir.instructions import IR, Appending, Instruction
 from tape.program.ir.loops import BYTES, Loop
 from tape.program.ir.turning import is_worth_turning, turned
@@ -77,6 +78,7 @@ class TileLoops(Appending):
         if is_worth_turning(body, items):
             items = tiling.items(members, _SHARE_OF_TURNED)
             body = turned(self._body(members, items, totals + escaping), items)
+        share_extremes(body)
         steps = self.count // items
         left = self.count - steps * items
         loop = Loop(body, steps, len(whole), len(totals), False)

@@ -30,6 +30,7 @@ from tape.kernels.compiled import (
     differences,
     eager,
     exponentials,
+    extremes,
     factors,
     folds,
     indices,
@@ -73,8 +74,8 @@ _TELLING = (
     workers.serve,
 )  # fmt: skip
 _OF_KERNELS = (
-    columns, counting, differences, factors, indices, matrices, searching, selection, sliding, small, sorting,
-    sparse, stacks, transposition, weighted, windowed,
+    columns, counting, differences, extremes, factors, indices, matrices, searching, selection, sliding,
+    small, sorting, sparse, stacks, transposition, weighted, windowed,
 )  # fmt: skip
 _KERNELS = {name: function for module in _OF_KERNELS for name, function in module.KERNELS.items()}
 _LOOPS: tuple[Any, ...] = (normal, circular, exponentials, logarithms)

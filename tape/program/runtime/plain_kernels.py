@@ -247,6 +247,14 @@ def _weighted_products(x: Any, y: Any, weights: Any, parameters: Any) -> Any:
     return np.sum(products * weights.reshape(length, 1, columns), axis=0)
 
 
+def _share_extremes(given: Any, x: Any, extremes: Any, parameters: Any) -> Any:
+    before, reduced, after, _ = parameters
+    are_extreme = x.reshape(before, reduced, after) == extremes.reshape(before, 1, after)
+    ties = np.maximum(are_extreme.sum(axis=1, keepdims=True), 1).astype(x.dtype)
+    shares = np.broadcast_to(given.ravel(), extremes.size).reshape(before, 1, after) / ties
+    return np.where(are_extreme, shares, x.dtype.type(0))
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "sparse_product": _sparse_product,
     "sparse_turned_product": partial(_sparse_product, turned=True),
@@ -279,6 +287,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "correlate": _correlate,
     "squared_distances": _squared_distances,
     "weighted_differences": _weighted_differences,
+    "share_extremes": _share_extremes,
     "weighted_sums": _weighted_sums,
     "weighted_products": _weighted_products,
     "transposed": lambda x, parameters: x.reshape(parameters).T,

@@ -1,0 +1,157 @@
+"""What goes to the largest or smallest elements along an axis, by a kernel that makes no arrays of bools.
+
+The rule of such an element compares all of them with it, counts those that are equal, and gives each its
+share: ``where(x == m, g / count, 0)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tape.kernels.codes import KERNEL_DTYPES
+from tape.kernels.extremes import MOST_TIES
+from tape.program.ir.instructions import IR, Appending, Instruction
+from tape.program.ir.promotion import aligned
+
+__all__ = ["share_extremes"]
+
+_WORTH_IT = 1 << 8
+"""Elements from which on a kernel is worth it."""
+
+
+def share_extremes(ir: IR) -> int:
+    """Replace choices of what is equal to an extreme, with shares of a number for each, by kernels.
+
+    Parameters
+    ----------
+    ir : IR
+        Changed in place, without dead instructions.
+
+    Returns
+    -------
+    int
+        Number of instructions added.
+    """
+    old = ir.instructions
+    found = {id: shares for id in range(len(old)) if (shares := _shares(old, id)) is not None}
+    if not found:
+        return 0
+    sharing = _Sharing(old)
+    sharing.build(found)
+    ir.replace(sharing.new, sharing.place)
+    added = len(ir.instructions) - len(old)
+    ir.drop_dead()
+    return added
+
+
+class _Shares(NamedTuple):
+    """What is shared, the elements and the extremes; and the lengths before, along and after the axes."""
+
+    given: int
+    x: int
+    extremes: int
+    lengths: tuple[int, int, int]
+    kept: tuple[int, ...]
+    """The shape of the extremes, with axes of length one in place of those that are reduced."""
+
+
+def _shares(old: Sequence[Instruction], id: int) -> _Shares | None:
+    of = old[id]
+    if of.op != "where" or of.size < _WORTH_IT or of.dtype not in KERNEL_DTYPES:
+        return None
+    mask, value, nothing = of.operands
+    quotient = old[_source(old, value)]
+    if quotient.op != "divide" or old[mask].op != "equal" or old[mask].shape != of.shape:
+        return None
+    axes = _axes_counted(old, quotient.operands[1], mask)
+    if axes is None or not _is(old, nothing, 0.0):
+        return None
+    first, last = axes[0], axes[-1] + 1
+    lengths = prod(of.shape[:first]), prod(of.shape[first:last]), prod(of.shape[last:])
+    kept = (*of.shape[:first], *(1,) * len(axes), *of.shape[last:])
+    if not 0 < lengths[1] <= MOST_TIES or not _fits(quotient, kept):
+        return None
+    for x, extremes in (old[mask].operands, old[mask].operands[::-1]):
+        extremes = _source(old, extremes)
+        are_known = old[x].shape == of.shape and old[x].dtype == of.dtype == old[extremes].dtype
+        if are_known and _fits(old[extremes], kept):
+            return _Shares(_source(old, quotient.operands[0]), x, extremes, lengths, kept)
+    return None
+
+
+def _axes_counted(old: Sequence[Instruction], id: int, mask: int) -> tuple[int, ...] | None:
+    """Return the axes along which a value counts what holds, as a float and one at least; else None."""
+    at_least_one = _operand(old, id, "cast")
+    if at_least_one is None or old[at_least_one].op != "where":
+        return None
+    is_none, one, ties = old[at_least_one].operands
+    compared = [x for x in old[is_none].operands if x != ties]
+    if old[is_none].op != "equal" or len(compared) != 1 or not _is(old, compared[0], 0):
+        return None
+    if not _is(old, one, 1):
+        return None
+    while old[ties].op in ("reshape", "broadcast") and old[ties].size == old[old[ties].operands[0]].size:
+        (ties,) = old[ties].operands
+    counted = _operand(old, ties, "fold")
+    if counted is None or old[ties].attrs[0] != "sum" or _operand(old, counted, "cast") != mask:
+        return None
+    return tuple(old[ties].attrs[1])
+
+
+def _operand(old: Sequence[Instruction], id: int, op: str) -> int | None:
+    """Return the operand of an instruction if it is of this kind; else None."""
+    return old[id].operands[0] if old[id].op == op else None
+
+
+def _is(old: Sequence[Instruction], id: int, number: float) -> bool:
+    of = old[id]
+    return of.op == "literal" and bool(of.number == number) and not np.signbit(of.number)
+
+
+def _source(old: Sequence[Instruction], x: int) -> int:
+    """Return the value that is repeated along some axes, or the value itself."""
+    return old[x].operands[0] if old[x].op == "broadcast" else x
+
+
+def _fits(of: Instruction, shape: tuple[int, ...]) -> bool:
+    """Return whether a value broadcasts to a shape."""
+    if len(of.shape) > len(shape):
+        return False
+    pairs = zip(aligned(of.shape, len(shape)), shape, strict=True)
+    return all(length in (1, whole) for length, whole in pairs)
+
+
+class _Sharing(Appending):
+    """IR with kernels in place of choices."""
+
+    def __init__(self, old: Sequence[Instruction]) -> None:
+        super().__init__()
+        self.old = old
+        self.place: list[int] = []
+
+    def build(self, found: dict[int, _Shares]) -> None:
+        """Append all instructions; of some it is known what they share."""
+        for id, of in enumerate(self.old):
+            if id in found:
+                self.place.append(self._kernel(of, found[id]))
+            else:
+                operands = [self.place[x] for x in of.operands]
+                self.place.append(self.push(of.op, operands, of.attrs, of.shape, of.dtype))
+
+    def _kernel(self, of: Instruction, shares: _Shares) -> int:
+        is_one = self.old[shares.given].size == 1
+        given = self.place[shares.given] if is_one else self._spread(shares.given, shares.kept)
+        operands = given, self.place[shares.x], self._spread(shares.extremes, shares.kept)
+        attrs = ("share_extremes", (*shares.lengths, int(is_one)))
+        return self.push("kernel", operands, attrs, of.shape, of.dtype)
+
+    def _spread(self, x: int, shape: tuple[int, ...]) -> int:
+        """Append a value as one of a shape that it broadcasts to."""
+        of = self.old[x]
+        if of.size == prod(shape):
+            return self.place[x]
+        return self.push("broadcast", (self.place[x],), (), shape, of.dtype)
