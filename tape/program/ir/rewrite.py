@@ -65,9 +65,9 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True)
     IR
         Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
         they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
-        ``simplified`` by an identity, ``dropped`` because nothing used it any more, ``contracted`` to a kernel,
-        of products for one, and ``tiled``, in the body of a loop over tiles. What is left of ``lowered`` are
-        the instructions of the IR. ``compressed`` are those that are computed for fewer rows of a batch.
+        ``simplified`` by an identity, ``dropped`` because nothing used it any more, ``contracted`` to one
+        kernel, and ``tiled``, in the body of a loop over tiles. What is left of ``lowered`` are the
+        instructions of the IR. ``compressed`` are those that are computed for fewer rows of a batch.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
