@@ -38,38 +38,44 @@ def by_rows(kind, itemsize, columns, start, count, x, y, stride, out):  # type: 
     out : int64
         Address of ``count`` elements; it may be ``x``.
     """
-    row = start // columns
-    width = (row + 1) * columns - start
-    y += row * stride
-    while count > 0:
-        width = min(width, count)
-        if itemsize == 8:
-            _doubles(kind, width, x, y, out)
-        else:
-            _singles(kind, width, x, y, out)
-        x += width * itemsize
-        out += width * itemsize
-        y += stride
-        count -= width
-        width = columns
+    width = (start // columns + 1) * columns - start
+    y += start // columns * stride
+    if itemsize == 8:
+        _doubles(kind, columns, width, count, x, y, stride, out)
+    else:
+        _singles(kind, columns, width, count, x, y, stride, out)
 
 
-def _row(number: Any) -> Callable[..., None]:
-    """Combine a row of elements of this type with its number."""
-    view = pointer_to(number)
+def _rows(number: Any) -> Callable[..., None]:
+    """Combine rows of elements of this type with their numbers; the first row may have begun before."""
+    view, itemsize = pointer_to(number), number.bitwidth // 8
 
     def operation(combine: Any, is_first: bool) -> Any:
         @inner
-        def each(width, x, y, out):  # type: ignore[no-untyped-def]
-            elements, results, one, at = view(x), view(out), view(y)[0], 0
-            lanes, several = vectors.lanes(elements), vectors.spread(one)
-            while at + lanes <= width:
-                some = vectors.load(elements, at)
-                vectors.store(results, at, combine(several, some) if is_first else combine(some, several))
-                at += lanes
-            while at < width:
-                results[at] = combine(one, elements[at]) if is_first else combine(elements[at], one)
-                at += 1
+        def of_two(a, b):  # type: ignore[no-untyped-def]
+            return combine(b, a) if is_first else combine(a, b)
+
+        @inner
+        def each(columns, width, count, x, y, stride, out):  # type: ignore[no-untyped-def]
+            while count > 0:
+                width = min(width, count)
+                elements, results, one = view(x), view(out), view(y)[0]
+                lanes, several = vectors.lanes(elements), vectors.spread(one)
+                last = width - lanes
+                if last < 0:
+                    for at in range(width):
+                        results[at] = of_two(elements[at], one)
+                else:  # the last vector may hold what another one has: it is read before that is overwritten
+                    found, at = of_two(vectors.load(elements, last), several), 0
+                    while at < last:
+                        vectors.store(results, at, of_two(vectors.load(elements, at), several))
+                        at += lanes
+                    vectors.store(results, last, found)
+                x += width * itemsize
+                out += width * itemsize
+                y += stride
+                count -= width
+                width = columns
 
         return each
 
@@ -78,24 +84,24 @@ def _row(number: Any) -> Callable[..., None]:
     divide, divide_by = (operation(vectors.divide, is_first) for is_first in (False, True))
 
     @inner
-    def row(kind, width, x, y, out):  # type: ignore[no-untyped-def]
+    def rows(kind, columns, width, count, x, y, stride, out):  # type: ignore[no-untyped-def]
         if kind == _ADD:
-            add(width, x, y, out)
+            add(columns, width, count, x, y, stride, out)
         elif kind == _MULTIPLY:
-            multiply(width, x, y, out)
+            multiply(columns, width, count, x, y, stride, out)
         elif kind == _SUBTRACT:
-            subtract(width, x, y, out)
+            subtract(columns, width, count, x, y, stride, out)
         elif kind == _SUBTRACT_FROM:
-            subtract_from(width, x, y, out)
+            subtract_from(columns, width, count, x, y, stride, out)
         elif kind == _DIVIDE:
-            divide(width, x, y, out)
+            divide(columns, width, count, x, y, stride, out)
         else:
-            divide_by(width, x, y, out)
+            divide_by(columns, width, count, x, y, stride, out)
 
-    return row
+    return rows
 
 
 _ADD, _MULTIPLY = BY_ROWS["add", 1], BY_ROWS["multiply", 1]
 _SUBTRACT, _SUBTRACT_FROM = BY_ROWS["subtract", 1], BY_ROWS["subtract", 0]
 _DIVIDE = BY_ROWS["divide", 1]
-_doubles, _singles = _row(types.float64), _row(types.float32)
+_doubles, _singles = _rows(types.float64), _rows(types.float32)
