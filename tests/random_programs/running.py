@@ -246,7 +246,7 @@ def _sizes(seed: int) -> Iterator[None]:
         if seed & 16:
             least = {"_WORTH_IT": -math.inf, "_FEWEST_ROWS": 2, "_SHARE": 1}
             stack.enter_context(patch.multiple(compression, **least))
-            stack.enter_context(patch.object(extremes, "_WORTH_IT", 1))
+            stack.enter_context(patch.multiple(extremes, _WORTH_IT=1, _FEWEST_BYTES=1))
         yield
 
 

@@ -59,8 +59,8 @@ def inner(function: Callable[..., Any]) -> Any:
 
 
 def summing(function: Callable[..., Any]) -> Any:
-    """As `inner`, but LLVM may add in another order ("reassoc"), as SIMD does; no factor may be taken along.
+    """As `inner`, but LLVM may add and multiply in another order ("reassoc"), as SIMD does.
 
-    For single sums of single products. NaN, infinity and signed zero keep their meaning.
+    For sums of terms that are one number or one product. NaN, infinity and signed zero keep their meaning.
     """
     return numba.njit(**_INNER_OPTIONS, fastmath={"reassoc"})(function)

@@ -1,7 +1,7 @@
-"""What goes to the largest or smallest elements along an axis: equal ones share it, the others get nothing.
+"""What goes to the largest or smallest elements of rows: equal ones share it, the others get nothing.
 
-A row is written as if there were one such element, while those that there are are counted; it is written
-again if there are several.
+The elements of a row that are equal to its extreme are counted, and then the row is written: there are no
+branches that depend on how many there are.
 """
 
 from __future__ import annotations
@@ -14,87 +14,49 @@ from tape.kernels.codes import FLOAT64
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import float32s, float64s, int64_at
 from tape.kernels.compiled.vectors import add, behind, lanes, load, spread, store, total, where_equal
-from tape.kernels.extremes import COLUMNS, ROWS
+from tape.kernels.extremes import ELEMENTS
 
 
 def _of_rows(zero: Any, one: Any) -> Any:
     @inner
-    def share(g, extreme, x, out, length):  # type: ignore[no-untyped-def]
+    def share_row(g, extreme, x, out, length):  # type: ignore[no-untyped-def]
         """Share ``g`` among the elements of a row."""
         width = lanes(x)
-        if length < width:
+        last = length - width
+        if last < 0:
             count = zero
             for i in range(length):
-                is_extreme = x[i] == extreme
-                count += one if is_extreme else zero
-                out[i] = g if is_extreme else zero
-        else:
-            wanted, given, nothing, each = spread(extreme), spread(g), spread(zero), spread(one)
-            counts, i = nothing, 0
-            while i + width <= length:
-                row = load(x, i)
-                counts = add(counts, where_equal(row, wanted, each, nothing))
-                store(out, i, where_equal(row, wanted, given, nothing))
-                i += width
-            if i < length:  # what is left over ends a vector, most of which has been counted
-                row = load(x, length - width)
-                counts = add(counts, behind(where_equal(row, wanted, each, nothing), length - i))
-                store(out, length - width, where_equal(row, wanted, given, nothing))
-            count = total(counts)
-        if count > one:
-            share = g / count
+                count += one if x[i] == extreme else zero
+            share = g / max(count, one)
             for i in range(length):
                 out[i] = share if x[i] == extreme else zero
+            return
+        wanted, nothing, each = spread(extreme), spread(zero), spread(one)
+        counts, i = nothing, 0
+        while i <= last:
+            counts = add(counts, where_equal(load(x, i), wanted, each, nothing))
+            i += width
+        if i < length:  # what is left over ends a vector, most of which has been counted
+            counts = add(counts, behind(where_equal(load(x, last), wanted, each, nothing), length - i))
+        shares, i = spread(g / max(total(counts), one)), 0
+        while i < last:
+            store(out, i, where_equal(load(x, i), wanted, shares, nothing))
+            i += width
+        store(out, last, where_equal(load(x, last), wanted, shares, nothing))
 
-    return share
-
-
-def _of_columns(zero: Any, one: Any) -> Any:
-    @inner
-    def share(g, step, extremes, x, out, length, stride, columns, counts):  # type: ignore[no-untyped-def]
-        """Share elements of ``g`` among those of some columns, whose rows are a stride apart."""
-        for b in range(columns):
-            counts[b] = zero
-        for r in range(length):
-            for b in range(columns):
-                at = r * stride + b
-                is_extreme = x[at] == extremes[b]
-                counts[b] += one if is_extreme else zero
-                out[at] = g[b * step] if is_extreme else zero
-        most = zero
-        for b in range(columns):
-            most = max(most, counts[b])
-        if most > one:
-            for b in range(columns):
-                counts[b] = g[b * step] / max(counts[b], one)
-            for r in range(length):
-                for b in range(columns):
-                    at = r * stride + b
-                    out[at] = counts[b] if x[at] == extremes[b] else zero
-
-    return share
+    return share_row
 
 
 def _of_dtype(view: Any, size: int, zero: Any, one: Any) -> Any:
-    share_row, share_columns = _of_rows(zero, one), _of_columns(zero, one)
+    share_row = _of_rows(zero, one)
 
     @inner
-    def share(parameters, start, stop, g, x, extremes, workspace, out):  # type: ignore[no-untyped-def]
-        before, reduced = int64_at(parameters), int64_at(parameters + 8)
-        after, step = int64_at(parameters + 16), 1 - int64_at(parameters + 24)
-        if after == 1:
-            for a in range(start * ROWS, min(before, stop * ROWS)):
-                place = size * a * reduced
-                share_row(view(g)[a * step], view(extremes)[a], view(x + place), view(out + place), reduced)
-            return
-        blocks = (after + COLUMNS - 1) // COLUMNS
-        for task in range(start, stop):
-            a, b = task // blocks, task % blocks * COLUMNS
-            place, at = size * (a * reduced * after + b), a * after + b
-            share_columns(
-                view(g + size * at * step), step, view(extremes + size * at), view(x + place),
-                view(out + place), reduced, after, min(COLUMNS, after - b), view(workspace),
-            )  # fmt: skip
+    def share(parameters, start, stop, g, x, extremes, out):  # type: ignore[no-untyped-def]
+        rows, length = int64_at(parameters), int64_at(parameters + 8)
+        step, some = 1 - int64_at(parameters + 16), max(1, ELEMENTS // length)
+        for row in range(start * some, min(rows, stop * some)):
+            place = size * row * length
+            share_row(view(g)[row * step], view(extremes)[row], view(x + place), view(out + place), length)
 
     return share
 
@@ -107,9 +69,9 @@ _singles = _of_dtype(float32s, 4, np.float32(0), np.float32(1))
 def _share_extremes(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
     """``out = where(y == z, x / (y == z).sum(axis=1, keepdims=True), 0)``; ``x`` may be one number."""
     if dtype == FLOAT64:
-        _doubles(parameters, start, stop, x, y, z, workspace, out)
+        _doubles(parameters, start, stop, x, y, z, out)
     else:
-        _singles(parameters, start, stop, x, y, z, workspace, out)
+        _singles(parameters, start, stop, x, y, z, out)
     return 1
 
 

@@ -1,4 +1,4 @@
-"""What goes to the largest or smallest elements along an axis, by a kernel that makes no arrays of bools.
+"""What goes to the largest or smallest elements of rows, by a kernel that makes no arrays of bools.
 
 The rule of such an element compares all of them with it, counts those that are equal, and gives each its
 share: ``where(x == m, g / count, 0)``.
@@ -13,18 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from tape.kernels.codes import KERNEL_DTYPES
-from tape.kernels.extremes import MOST_TIES
+from tape.kernels.extremes import LONGEST
 from tape.program.ir.instructions import IR, Appending, Instruction
-from tape.program.ir.promotion import aligned
+from tape.program.ir.promotion import broadcasts_to
 
 __all__ = ["share_extremes"]
 
 _WORTH_IT = 1 << 8
 """Elements from which on a kernel is worth it."""
+_FEWEST_BYTES = 32
+"""Of a row: over fewer the kernel takes longer than the instructions."""
 
 
 def share_extremes(ir: IR) -> int:
-    """Replace choices of what is equal to an extreme, with shares of a number for each, by kernels.
+    """Replace choices of what is equal to an extreme, which shares a number with its equals, by kernels.
 
     Parameters
     ----------
@@ -37,29 +39,29 @@ def share_extremes(ir: IR) -> int:
         Number of instructions added.
     """
     old = ir.instructions
-    found = {id: shares for id in range(len(old)) if (shares := _shares(old, id)) is not None}
+    found = {id: match for id in range(len(old)) if (match := _match(old, id)) is not None}
     if not found:
         return 0
-    sharing = _Sharing(old)
-    sharing.build(found)
-    ir.replace(sharing.new, sharing.place)
+    replacing = _Replacing(old)
+    replacing.build(found)
+    ir.replace(replacing.new, replacing.place)
     added = len(ir.instructions) - len(old)
     ir.drop_dead()
     return added
 
 
-class _Shares(NamedTuple):
-    """What is shared, the elements and the extremes; and the lengths before, along and after the axes."""
+class _Match(NamedTuple):
+    """What is shared, the elements and the extremes; and how many rows of which length."""
 
     given: int
     x: int
     extremes: int
-    lengths: tuple[int, int, int]
+    lengths: tuple[int, int]
     kept: tuple[int, ...]
     """The shape of the extremes, with axes of length one in place of those that are reduced."""
 
 
-def _shares(old: Sequence[Instruction], id: int) -> _Shares | None:
+def _match(old: Sequence[Instruction], id: int) -> _Match | None:
     of = old[id]
     if of.op != "where" or of.size < _WORTH_IT or of.dtype not in KERNEL_DTYPES:
         return None
@@ -68,18 +70,22 @@ def _shares(old: Sequence[Instruction], id: int) -> _Shares | None:
     if quotient.op != "divide" or old[mask].op != "equal" or old[mask].shape != of.shape:
         return None
     axes = _axes_counted(old, quotient.operands[1], mask)
-    if axes is None or not _is(old, nothing, 0.0):
+    if axes is None or not _is_literal(old, nothing, 0.0):
         return None
     first, last = axes[0], axes[-1] + 1
-    lengths = prod(of.shape[:first]), prod(of.shape[first:last]), prod(of.shape[last:])
+    rows, length = prod(of.shape[:first]), prod(of.shape[first:last])
     kept = (*of.shape[:first], *(1,) * len(axes), *of.shape[last:])
-    if not 0 < lengths[1] <= MOST_TIES or not _fits(quotient, kept):
+    are_rows = rows * length == of.size and length <= LONGEST
+    if not are_rows or length * of.dtype.itemsize < _FEWEST_BYTES or not broadcasts_to(quotient.shape, kept):
+        return None
+    given = _source(old, quotient.operands[0])
+    if old[given].dtype != of.dtype:
         return None
     for x, extremes in (old[mask].operands, old[mask].operands[::-1]):
         extremes = _source(old, extremes)
         are_known = old[x].shape == of.shape and old[x].dtype == of.dtype == old[extremes].dtype
-        if are_known and _fits(old[extremes], kept):
-            return _Shares(_source(old, quotient.operands[0]), x, extremes, lengths, kept)
+        if are_known and broadcasts_to(old[extremes].shape, kept):
+            return _Match(given, x, extremes, (rows, length), kept)
     return None
 
 
@@ -90,9 +96,9 @@ def _axes_counted(old: Sequence[Instruction], id: int, mask: int) -> tuple[int, 
         return None
     is_none, one, ties = old[at_least_one].operands
     compared = [x for x in old[is_none].operands if x != ties]
-    if old[is_none].op != "equal" or len(compared) != 1 or not _is(old, compared[0], 0):
+    if old[is_none].op != "equal" or len(compared) != 1 or not _is_literal(old, compared[0], 0):
         return None
-    if not _is(old, one, 1):
+    if not _is_literal(old, one, 1):
         return None
     while old[ties].op in ("reshape", "broadcast") and old[ties].size == old[old[ties].operands[0]].size:
         (ties,) = old[ties].operands
@@ -107,7 +113,7 @@ def _operand(old: Sequence[Instruction], id: int, op: str) -> int | None:
     return old[id].operands[0] if old[id].op == op else None
 
 
-def _is(old: Sequence[Instruction], id: int, number: float) -> bool:
+def _is_literal(old: Sequence[Instruction], id: int, number: float) -> bool:
     of = old[id]
     return of.op == "literal" and bool(of.number == number) and not np.signbit(of.number)
 
@@ -117,15 +123,7 @@ def _source(old: Sequence[Instruction], x: int) -> int:
     return old[x].operands[0] if old[x].op == "broadcast" else x
 
 
-def _fits(of: Instruction, shape: tuple[int, ...]) -> bool:
-    """Return whether a value broadcasts to a shape."""
-    if len(of.shape) > len(shape):
-        return False
-    pairs = zip(aligned(of.shape, len(shape)), shape, strict=True)
-    return all(length in (1, whole) for length, whole in pairs)
-
-
-class _Sharing(Appending):
+class _Replacing(Appending):
     """IR with kernels in place of choices."""
 
     def __init__(self, old: Sequence[Instruction]) -> None:
@@ -133,7 +131,7 @@ class _Sharing(Appending):
         self.old = old
         self.place: list[int] = []
 
-    def build(self, found: dict[int, _Shares]) -> None:
+    def build(self, found: dict[int, _Match]) -> None:
         """Append all instructions; of some it is known what they share."""
         for id, of in enumerate(self.old):
             if id in found:
@@ -142,11 +140,11 @@ class _Sharing(Appending):
                 operands = [self.place[x] for x in of.operands]
                 self.place.append(self.push(of.op, operands, of.attrs, of.shape, of.dtype))
 
-    def _kernel(self, of: Instruction, shares: _Shares) -> int:
-        is_one = self.old[shares.given].size == 1
-        given = self.place[shares.given] if is_one else self._spread(shares.given, shares.kept)
-        operands = given, self.place[shares.x], self._spread(shares.extremes, shares.kept)
-        attrs = ("share_extremes", (*shares.lengths, int(is_one)))
+    def _kernel(self, of: Instruction, match: _Match) -> int:
+        is_one = self.old[match.given].size == 1
+        given = self.place[match.given] if is_one else self._spread(match.given, match.kept)
+        operands = given, self.place[match.x], self._spread(match.extremes, match.kept)
+        attrs = ("share_extremes", (*match.lengths, int(is_one)))
         return self.push("kernel", operands, attrs, of.shape, of.dtype)
 
     def _spread(self, x: int, shape: tuple[int, ...]) -> int:

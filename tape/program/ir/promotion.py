@@ -53,6 +53,17 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         raise CannotLower(str(error)) from None
 
 
+def broadcasts_to(shape: Shape, target: Shape) -> bool:
+    """Return whether a shape broadcasts to another one."""
+    missing = len(target) - len(shape)
+    if missing < 0:
+        return False
+    for length, wanted in zip(shape, target[missing:], strict=True):
+        if length != wanted and length != 1:
+            return False
+    return True
+
+
 def aligned(shape: Shape, ndim: int) -> Shape:
     """Return a shape of so many axes, those in front of length one: how broadcasting sees it."""
     return (1,) * (ndim - len(shape)) + shape

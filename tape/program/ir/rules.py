@@ -17,7 +17,7 @@ from tape.kernels.codes import DTYPE_CODES, has_cast, has_fold, has_scan
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.program.ir.conversions import PARTS
 from tape.program.ir.loops import ALIGNMENT, BYTES, Block, Loop
-from tape.program.ir.promotion import broadcast_shapes
+from tape.program.ir.promotion import broadcast_shapes, broadcasts_to
 from tape.program.ir.types import (
     MOST_BYTES,
     Attrs,
@@ -179,19 +179,9 @@ def broadcast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type elements repeated to the declared shape."""
     refuse_attrs(attrs)
     (x,) = operands
-    if not _broadcasts_to(x.shape, shape):
+    if not broadcasts_to(x.shape, shape):
         refuse(f"{types_of(operands)} does not broadcast to {list(shape)}")
     return shape, x.dtype
-
-
-def _broadcasts_to(shape: Shape, target: Shape) -> bool:
-    missing = len(target) - len(shape)
-    if missing < 0:
-        return False
-    for length, wanted in zip(shape, target[missing:], strict=True):
-        if length != wanted and length != 1:
-            return False
-    return True
 
 
 def slice_(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -352,7 +342,7 @@ def matmul_add(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type
     if len(attrs) != 1:
         refuse("its attribute must be a float")
     shape, dtype = matmul(factors, attrs, None, None)
-    if total.dtype != dtype or not _broadcasts_to(total.shape, shape):
+    if total.dtype != dtype or not broadcasts_to(total.shape, shape):
         refuse(f"{types_of([total])} cannot be added to a product of {types_of(factors)}")
     return shape, dtype
 

@@ -248,11 +248,10 @@ def _weighted_products(x: Any, y: Any, weights: Any, parameters: Any) -> Any:
 
 
 def _share_extremes(given: Any, x: Any, extremes: Any, parameters: Any) -> Any:
-    before, reduced, after, _ = parameters
-    are_extreme = x.reshape(before, reduced, after) == extremes.reshape(before, 1, after)
+    rows, length, _ = parameters
+    are_extreme = x.reshape(rows, length) == extremes.reshape(rows, 1)
     ties = np.maximum(are_extreme.sum(axis=1, keepdims=True), 1).astype(x.dtype)
-    shares = np.broadcast_to(given.ravel(), extremes.size).reshape(before, 1, after) / ties
-    return np.where(are_extreme, shares, x.dtype.type(0))
+    return np.where(are_extreme, given.reshape(-1, 1) / ties, x.dtype.type(0))
 
 
 KERNELS: dict[str, Callable[..., Any]] = {
