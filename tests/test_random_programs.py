@@ -13,7 +13,7 @@ import pytest
 
 import tape
 from tests.random_programs.programs import USUAL, Program, Statement, random_program
-from tests.random_programs.running import called, difference, is_ill_conditioned, run
+from tests.random_programs.running import called, difference, is_ill_conditioned, is_nearly_singular, run
 from tests.random_programs.shrinking import script, shrunk
 from tests.random_programs.sources import DataSet
 from tests.tiers import rounds
@@ -115,6 +115,13 @@ def test_sums_in_another_order_and_zeros_of_another_sign_explain_what_rounding_d
         found = np.asarray(found)[()]
         assert difference(found, expected)[0] == "value"
         assert is_ill_conditioned(program, code, sets, found, expected) == is_explained
+
+
+@pytest.mark.parametrize(("last", "is_near"), [(2.0, False), (1.0 + 4e-16, True), (1.0 + 1e-9, False)])
+def test_inverses_of_what_is_singular_but_for_rounding_may_be_errors(last, is_near):
+    program = of("np.outer({x}, {x}) + np.diag({x} - 1.0)", "np.linalg.inv({r0})", "np.sum({r1})")
+    code = compile(program.source, "<program>", "exec")
+    assert is_nearly_singular(program, code, [DataSet({"x": np.array([1.0, last])})]) == is_near
 
 
 ZERO, NAN = np.zeros(2), np.array([np.nan, 1.0])

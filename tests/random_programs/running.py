@@ -211,6 +211,9 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
                 return Verdict(kind, detail, number)
             if isinstance(raised, np.linalg.LinAlgError) and "NaN" in ignored:
                 return Verdict("ill-conditioned", detail, number)  # a factorization of that NaN
+            is_singular = reason is None and isinstance(raised, np.linalg.LinAlgError)
+            if is_singular and is_nearly_singular(program, code, sets[: number + 1]):
+                return Verdict("ill-conditioned", detail, number)
             if not kind:
                 kind, detail = _damage(program, one, call, subject, found)
             decides = program.has_second_loop_derivatives and _overflows(one)  # a NaN: zero times infinity
@@ -411,6 +414,23 @@ def is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: 
     close = [_close(found, other) for other in (expected, *turned)]
     alike = [one for one in close if [x.shape for x in one] == [x.shape for x in close[0]]]
     return all(np.all(np.any(one, axis=0)) for one in zip(*alike, strict=True))
+
+
+def is_nearly_singular(program: Program, code: Any, sets: list[DataSet]) -> bool:
+    """Whether the eager call inverts a matrix that rounding tells apart from singular ones, or does not."""
+
+    def checked(function: Any) -> Any:
+        def call(a: Any, *others: Any) -> Any:
+            if type(a) is np.ndarray and np.any(np.linalg.cond(a) * np.finfo(a.dtype).eps > 0.01):
+                raise np.linalg.LinAlgError("Singular matrix")
+            return function(a, *others)
+
+        return call
+
+    checks = {name: checked(getattr(np.linalg, name)) for name in ("inv", "solve")}
+    with patch.multiple(np.linalg, **checks):
+        _, error = called(program, code, sets)
+    return isinstance(error, np.linalg.LinAlgError)
 
 
 def called(program: Program, code: Any, sets: list[DataSet]) -> tuple[Any, Exception | None]:
