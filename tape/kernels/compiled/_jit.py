@@ -12,7 +12,7 @@ from typing import Any
 
 import numba
 from llvmlite import binding as llvm
-from numba.core import config as numba_config
+from numba.core import config
 from numba.core.compiler import Compiler
 
 # What to do next is found by comparisons and not by a jump table: processors learn the order in which
@@ -21,9 +21,11 @@ llvm.set_option("tape", "-min-jump-table-entries=1000")
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
-PROCESSOR: str = numba_config.CPU_NAME or llvm.get_host_cpu_name()
+_config: Any = config  # which has names that are not declared
+
+PROCESSOR: str = _config.CPU_NAME or llvm.get_host_cpu_name()
 """What is compiled for: this processor, unless numba's variables name another one."""
-FEATURES: str = numba_config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()
+FEATURES: str = _config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()
 
 
 class _Unoptimised(Compiler):
@@ -34,13 +36,12 @@ class _Unoptimised(Compiler):
     """
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
-        config: Any = numba_config
-        level = config.OPT
-        config.OPT = type(level)(0)
+        level = _config.OPT
+        _config.OPT = type(level)(0)
         try:
             return super().compile_extra(function)
         finally:
-            config.OPT = level
+            _config.OPT = level
 
 
 _INNER_OPTIONS: dict[str, Any] = {
