@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.program.ir.contract import MOST_SCALE
-from tape.program.ir.instructions import IR, Appending, Instruction
+from tape.program.ir.instructions import IR, Appending, Instruction, source_of
 from tape.program.ir.promotion import aligned, broadcast_shapes
 from tape.program.ir.table import typed
 
@@ -99,7 +99,7 @@ def _pairs(id: int, instructions: Sequence[Instruction]) -> _Pairs | None:
     of = instructions[id]
     if of.dtype not in (np.float64, np.float32):
         return None
-    sources = [_source(instructions, x) for x in of.operands]
+    sources = [source_of(instructions, x) for x in of.operands]
     first, second = (aligned(instructions[x].shape, len(of.shape)) for x in sources)
     owners = [
         NEITHER if length == 1 else BOTH if a == b else FIRST if a > 1 else SECOND
@@ -108,11 +108,6 @@ def _pairs(id: int, instructions: Sequence[Instruction]) -> _Pairs | None:
     if not {FIRST, SECOND, BOTH} <= set(owners):
         return None
     return _Pairs(id, (sources[0], sources[1]), tuple(owners))
-
-
-def _source(instructions: Sequence[Instruction], x: int) -> int:
-    """Return the value that is repeated along some axes, or the value itself."""
-    return instructions[x].operands[0] if instructions[x].op == "broadcast" else x
 
 
 def _sums(
@@ -159,7 +154,7 @@ def _product(
     (other,) = [x for x in of.operands if x != id]
     while (scaled := _multiple_of(instructions, other)) is not None and _is_moderate(scale * scaled[1]):
         other, scale = scaled[0], scale * scaled[1]
-    factor = instructions[_source(instructions, other)]
+    factor = instructions[source_of(instructions, other)]
     if factor.op == "literal":
         return power, weights, scale * float(factor.number)
     return power, (*weights, other), scale
@@ -167,12 +162,12 @@ def _product(
 
 def _multiple_of(instructions: Sequence[Instruction], x: int) -> tuple[int, float] | None:
     """Return what a value is a multiple of, and the number; None if it is none."""
-    of = instructions[_source(instructions, x)]
+    of = instructions[source_of(instructions, x)]
     if of.op == "negative":
         return of.operands[0], -1.0
     if of.op == "multiply":
         for number, other in (of.operands, of.operands[::-1]):
-            literal = instructions[_source(instructions, number)]
+            literal = instructions[source_of(instructions, number)]
             if literal.op == "literal" and instructions[other].shape == of.shape:
                 return other, float(literal.number)
     return None
@@ -202,7 +197,7 @@ def _is_known(of: _Sum, power: int, instructions: Sequence[Instruction]) -> bool
 
 def _weights_shape(of: _Sum, instructions: Sequence[Instruction]) -> tuple[int, ...]:
     """Return the shape of the product of the weights, with an axis for each of the difference."""
-    shapes = [instructions[_source(instructions, x)].shape for x in of.weights]
+    shapes = [instructions[source_of(instructions, x)].shape for x in of.weights]
     return aligned(broadcast_shapes(*shapes), len(of.pairs.owners))
 
 
@@ -295,7 +290,7 @@ class _Replacing(Appending):
 
     def _weights(self, factors: Axes, dtype: Any, scale: float) -> int:
         """Append the product of weights and a number."""
-        first, *others = [self.place[_source(self.old, x)] for x in factors]
+        first, *others = [self.place[source_of(self.old, x)] for x in factors]
         found = self._scaled(first, scale, dtype)
         for x in others:
             found = self._of_two("multiply", found, x)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape.kernels.codes import KERNEL_DTYPES
 from tape.kernels.extremes import LONGEST
-from tape.program.ir.instructions import IR, Appending, Instruction
+from tape.program.ir.instructions import IR, Appending, Instruction, source_of
 from tape.program.ir.promotion import broadcasts_to
 
 __all__ = ["share_extremes"]
@@ -62,11 +62,12 @@ class _Match(NamedTuple):
 
 
 def _match(old: Sequence[Instruction], id: int) -> _Match | None:
+    """Return what an instruction shares among extremes of rows; None if it is another one."""
     of = old[id]
     if of.op != "where" or of.size < _WORTH_IT or of.dtype not in KERNEL_DTYPES:
         return None
     mask, value, nothing = of.operands
-    quotient = old[_source(old, value)]
+    quotient = old[source_of(old, value)]
     if quotient.op != "divide" or old[mask].op != "equal" or old[mask].shape != of.shape:
         return None
     axes = _axes_counted(old, quotient.operands[1], mask)
@@ -78,11 +79,11 @@ def _match(old: Sequence[Instruction], id: int) -> _Match | None:
     are_rows = rows * length == of.size and length <= LONGEST
     if not are_rows or length * of.dtype.itemsize < _FEWEST_BYTES or not broadcasts_to(quotient.shape, kept):
         return None
-    given = _source(old, quotient.operands[0])
+    given = source_of(old, quotient.operands[0])
     if old[given].dtype != of.dtype:
         return None
     for x, extremes in (old[mask].operands, old[mask].operands[::-1]):
-        extremes = _source(old, extremes)
+        extremes = source_of(old, extremes)
         are_known = old[x].shape == of.shape and old[x].dtype == of.dtype == old[extremes].dtype
         if are_known and broadcasts_to(old[extremes].shape, kept):
             return _Match(given, x, extremes, (rows, length), kept)
@@ -118,11 +119,6 @@ def _is_literal(old: Sequence[Instruction], id: int, number: float) -> bool:
     return of.op == "literal" and bool(of.number == number) and not np.signbit(of.number)
 
 
-def _source(old: Sequence[Instruction], x: int) -> int:
-    """Return the value that is repeated along some axes, or the value itself."""
-    return old[x].operands[0] if old[x].op == "broadcast" else x
-
-
 class _Replacing(Appending):
     """IR with kernels in place of choices."""
 
@@ -134,11 +130,7 @@ class _Replacing(Appending):
     def build(self, found: dict[int, _Match]) -> None:
         """Append all instructions; of some it is known what they share."""
         for id, of in enumerate(self.old):
-            if id in found:
-                self.place.append(self._kernel(of, found[id]))
-            else:
-                operands = [self.place[x] for x in of.operands]
-                self.place.append(self.push(of.op, operands, of.attrs, of.shape, of.dtype))
+            self.place.append(self._kernel(of, found[id]) if id in found else self.push_again(of, self.place))
 
     def _kernel(self, of: Instruction, match: _Match) -> int:
         is_one = self.old[match.given].size == 1

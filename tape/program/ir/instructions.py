@@ -169,3 +169,12 @@ class Appending:
         if at == len(self.new):
             self.new.append(Instruction(op, operands, attrs, shape, dtype))
         return at
+
+    def push_again(self, of: Instruction, place: Sequence[int] | dict[int, int]) -> int:
+        """Append an instruction of another list, given where what that list has is in this one."""
+        return self.push(of.op, [place[x] for x in of.operands], of.attrs, of.shape, of.dtype)
+
+
+def source_of(instructions: Sequence[Instruction], x: int) -> int:
+    """Return the value that is repeated along some axes, or the value itself."""
+    return instructions[x].operands[0] if instructions[x].op == "broadcast" else x

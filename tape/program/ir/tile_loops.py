@@ -51,8 +51,7 @@ class TileLoops(Appending):
                 self._loop(loops[waiting.pop()])
             if id not in self._looped:
                 of = self.old[id]
-                operands = [self.place[x] for x in of.operands]
-                self.place[id] = self.push(of.op, operands, of.attrs, of.shape, of.dtype)
+                self.place[id] = self.push_again(of, self.place)
         while waiting:
             self._loop(loops[waiting.pop()])
 

@@ -72,8 +72,7 @@ class _Products(Appending):
             if id in products:
                 self.place.append(self._sum(of, products[id]))
             else:
-                operands = [self.place[x] for x in of.operands]
-                self.place.append(self.push(of.op, operands, of.attrs, of.shape, of.dtype))
+                self.place.append(self.push_again(of, self.place))
 
     def _sum(self, of: Instruction, product: Instruction) -> int:
         """Append the kernel for a weighted sum of a product."""
