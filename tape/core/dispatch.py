@@ -202,6 +202,12 @@ def lift(value: Any, below: float = inf) -> Any:
     return value
 
 
+def need_numbers() -> None:
+    """Let the program that is being recorded here, if one is, compute what it has left for later."""
+    if OPEN and (program := recorder()) is not None:
+        program.need_numbers()
+
+
 def recorder(below: float = inf) -> Any | None:
     """Return the program recorder that records the plain arrays of the code here, if there is one.
 

@@ -219,6 +219,8 @@ def _nested(refs: Sequence[Any]) -> Sequence[Any] | None:
     program = traces[-1]
     if not program.is_program or program.is_computing or program.watching is not None:
         return None
+    if program.has_postponed:
+        return None
     if not program.settings.is_same():
         return None
     return traces if interceptor(program.level) is None else None

@@ -116,6 +116,7 @@ def _appends(trace: Any) -> bool:
         INTERNAL["look_for_repeats"](trace)
     return (
         not trace.is_computing
+        and not trace.has_postponed
         and trace.watching is None
         and trace.settings.is_same()
         and (not (blocks := BLOCKS.get()) or blocks[-1].intercepted <= trace.level)

@@ -75,6 +75,8 @@ class Recording(Nested):
         self.nodes: list[Node] = []
         self.ref: weakref.ref[Any] = weakref.ref(self)
         is_watched = sites or check or watching.BLOCKS
+        if is_watched:
+            dispatch.need_numbers()
         self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
         self.held = Held()

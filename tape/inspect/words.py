@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.dispatch import need_numbers
 from tape.core.node import Handle, plain
 
 _IN_FULL = 8
@@ -92,6 +93,7 @@ def digest(value: Any, width: int = 32, precision: int | None = None, *, mean: b
     ('1 nan, all 0', '1234')
     """
     if isinstance(value, Handle):
+        need_numbers()
         return f"Var({digest(plain(value), max(width - 5, 1), precision, mean=mean)})"
     if isinstance(value, np.ndarray) and value.ndim:
         digits = precision or _DIGITS

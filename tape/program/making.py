@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from tape import errors, tree
+from tape.core.dispatch import recorder
 from tape.core.streams import Scope, Undeclared
 from tape.kernels.loading import NotReady, is_ready, waiting, without_waiting
 from tape.program.calls.arrays import Arrays, is_telling, place_of
@@ -27,7 +28,8 @@ from tape.program.python import Plain
 from tape.program.record.collections import contents_of
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Outcome
-from tape.program.record.recording import Recorded, record
+from tape.program.record.recording import Recorded, native, record
+from tape.program.runtime.run import Flip, Rerun
 from tape.program.specialise import Path, Results, Specialisation
 from tape.transforms._record import name_of
 from tape.transforms._watched import StateChanged
@@ -181,29 +183,56 @@ class Maker:
             raise IntRead(known.form.ints)
         state, arrays = before.state(), Arrays(before.arrays)
         with _kept_or_put_back(state):
-            recorded = self._recording(known, args, kwargs)
+            recorded = self._recording(known, state, args, kwargs)
             self._check_use(known, recorded)
             is_in_c_order = not recorded.reads_layout or self._is_in_c_order(known, state, args, kwargs)
-        leaves = recorded.values()
+        leaves = None if recorded.has_postponed else recorded.values()
         if not is_in_c_order:
-            return Results(recorded).restore(leaves)
+            return Results(recorded).restore(leaves or recorded.values())
         is_as_before = before.is_what_a_search_finds()
         names = before if is_as_before else Bindings(self._f, known.form.statics())
         if self._is_hindered(known, state, before, names, arrays):
-            return Results(recorded).restore(leaves)
+            return Results(recorded).restore(leaves or recorded.values())
         try:
             program = Program(recorded, known.donated, self._name, known.form)
         except NotReady as missing:
             known.awaits = str(missing)
-            return Results(recorded).restore(leaves)
-        return self._kept(known, recorded, program, before, names, arrays).restore(leaves)
+            return Results(recorded).restore(leaves or recorded.values())
+        path = self._kept(known, recorded, program, before, names, arrays)
+        return self._run(path, known, args, kwargs) if leaves is None else path.restore(leaves)
 
-    def _recording(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded:
+    def _run(self, path: Path, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call by the path that was made for it."""
+        taken = known.take(args, kwargs)
+        assert taken is not None
+        try:
+            out = path.run(tuple(map(native, taken)))
+        except Rerun:
+            return self._plain(args, kwargs)
+        return self._plain(args, kwargs) if isinstance(out, Flip) else path.restore(out)
+
+    def _recording(
+        self, known: Specialisation, state: State, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Recorded:
         """Record a call; explain what it raises."""
         ints = known.form.ints
+
+        def recordable(*args: Any, **kwargs: Any) -> Any:
+            out = self._recordable(*args, **kwargs)
+            program = recorder()
+            if program is not None and program.has_postponed and state.changed() is not None:
+                program.need_numbers()  # for what it has put there
+            return out
+
         try:
             return record(
-                self._recordable, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
+                recordable,
+                args,
+                kwargs,
+                self._name,
+                ints,
+                keeps_places=self._growth.needs_places,
+                postpones=True,
             )
         except StateChanged as change:
             known.is_plain = True

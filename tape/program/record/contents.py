@@ -38,6 +38,7 @@ def content(array: Any) -> np.ndarray:
             f"for each content; that is done for {LIMIT} elements at most. To index, write "
             "np.asarray(X, like=i)[i] or tape.ops.getitem(X, i), which record"
         )
+    array.trace.need_numbers()
     found = np.array(plain(array))
     if not array.size:
         return found

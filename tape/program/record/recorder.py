@@ -25,6 +25,7 @@ from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.core.weak import weak
 from tape.inplace.aliases import note_view
+from tape.program.record import postponed
 from tape.program.record.observed import Observed
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import LIMIT
@@ -76,6 +77,8 @@ class Recorder(Trace):
         Name of the function.
     keeps_places : bool
         Whether guards know the lines of user code that have read them.
+    postpones : bool
+        Whether loops may be left to the program, as long as nobody asks for numbers.
 
     Attributes
     ----------
@@ -108,16 +111,22 @@ class Recorder(Trace):
         something was written to that may share memory with something else.
     late : list of LateCall
         The calls with static arguments that may change.
+    has_postponed : bool
+        Whether loops were left to the program, whose results, and what is computed from them, are of the right
+        types with other numbers: see `tape.program.record.postponed`.
     """
 
-    __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
-                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "late", "look_at", "notes",
-                 "numbers_read", "observed", "reads_layout", "settings", "takes_ints")  # fmt: skip
+    __slots__ = ("_constants", "_postpones", "_seen", "caught", "guards", "has_postponed", "int_guards",
+                 "ints_computed", "ints_guarded", "ints_read", "is_computing", "keeps_places", "late",
+                 "look_at", "notes", "numbers_read", "observed", "reads_layout", "settings",
+                 "takes_ints")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
 
-    def __init__(self, name: str | None = None, *, keeps_places: bool = False) -> None:
+    def __init__(
+        self, name: str | None = None, *, keeps_places: bool = False, postpones: bool = False
+    ) -> None:
         super().__init__(name)
         self.is_plain = False
         self.keeps_places = keeps_places
@@ -137,6 +146,8 @@ class Recorder(Trace):
         self.takes_ints = False
         self.reads_layout = False
         self.late: list[LateCall] = []
+        self.has_postponed = False
+        self._postpones = postpones and self.watching is None
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -193,6 +204,8 @@ class Recorder(Trace):
         self.observe()
         if op.is_users:
             self.read_ints_of([op.forward])
+        if self.has_postponed and not postponed.takes_zeros(op, operands, attrs):
+            self.need_numbers()
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
@@ -209,8 +222,11 @@ class Recorder(Trace):
                 else:  # of a trace further out
                     return super().process(op, operands, attrs)
             self.is_computing = True
-            value = op.compute(inputs[1::2], attrs)
+            value = self._computed(op, inputs[1::2], attrs)
         except Exception as error:
+            if self.has_postponed:
+                self.need_numbers()
+                return self.process(op, operands, attrs)
             if isinstance(error, errors.TapeError):
                 tell_places(error, operands)
             self.caught = error
@@ -225,6 +241,30 @@ class Recorder(Trace):
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])
         return var
+
+    def _computed(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Return the value of an operation; of a loop that is postponed, and after one, that for zeros."""
+        if self._postpones and (zeros := postponed.zeros_for(op, attrs)) is not None:
+            self.has_postponed = True
+            return zeros
+        if not self.has_postponed:
+            return op.compute(operands, attrs)
+        with np.errstate(all="ignore"):
+            return op.compute(operands, attrs)
+
+    def need_numbers(self) -> None:
+        """Compute what was postponed, and postpone nothing from now on: somebody asks for numbers."""
+        self._postpones = False
+        if not self.has_postponed:
+            return
+        self.has_postponed, self.is_computing, before = False, True, self.is_computing
+        try:
+            postponed.compute(self.nodes)
+        except Exception as error:
+            self.caught = error
+            raise
+        finally:
+            self.is_computing = before
 
     def note_numbers(self, values: Iterable[Any]) -> None:
         """Note the NumPy scalars among options: they may have been read from an array that is closed over."""
@@ -268,6 +308,7 @@ class Recorder(Trace):
 
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
         """Return the number in a Var of shape (), which becomes a guard."""
+        self.need_numbers()
         outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)
         self._guard(var.id, kind, outcome)
         return outcome

@@ -20,6 +20,7 @@ from tape.conversion.foreign import ARITHMETIC, complaint
 from tape.core.node import Handle, Node, plain
 from tape.core.weak import Weak, exact
 from tape.kernels.eager import avoided
+from tape.program.record import postponed
 from tape.program.record.collections import are_changed, contents_of
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.proxies import Proxy
@@ -86,6 +87,8 @@ class Recorded:
     changes_arguments : bool
         Whether the function has put something else into a collection or object among its arguments, and does
         not return that.
+    has_postponed : bool
+        Whether loops were not run, so that nodes have values of the right types with other numbers.
     """
 
     nodes: list[Node]
@@ -103,6 +106,7 @@ class Recorded:
     observed: str = ""
     numbers_read: Sequence[np.generic] = ()
     changes_arguments: bool = False
+    has_postponed: bool = False
 
     @property
     def weak(self) -> list[int]:
@@ -137,6 +141,9 @@ class Recorded:
 
     def values(self) -> list[Any]:
         """Return the leaves of the result of this run: arrays that share memory with nothing, and numbers."""
+        if self.has_postponed:
+            postponed.compute(self.nodes)
+            self.has_postponed = False
         return [
             out.value if isinstance(out, Constant) else _fresh(self.nodes[out].value) for out in self.outputs
         ]
@@ -182,6 +189,7 @@ def record(
     ints: Collection[int] = (),
     *,
     keeps_places: bool = False,
+    postpones: bool = False,
 ) -> Recorded:
     """Run a function once, on traced arguments.
 
@@ -198,6 +206,8 @@ def record(
         The positions of ints which are traced as well, among all leaves.
     keeps_places : bool
         Whether guards know the lines of user code that have read them.
+    postpones : bool
+        Whether loops may be left to the program: see `tape.program.record.postponed`.
 
     Returns
     -------
@@ -230,7 +240,8 @@ def record(
     """
     leaves, structure = tree.flatten((args, kwargs))
     inputs: list[int] = []
-    with avoided(), Sealed(name) as outside, Recorder(name, keeps_places=keeps_places) as trace:
+    recorder = Recorder(name, keeps_places=keeps_places, postpones=postpones)
+    with avoided(), Sealed(name) as outside, recorder as trace:
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
                 leaves[k] = trace.argument(native(leaf))
@@ -258,6 +269,8 @@ def record(
         outputs.append(out.id if isinstance(out, Handle) else _constant(out, trace))
         if ints and not isinstance(out, (Handle, *_PLAIN)):
             raise IntRead(frozenset(ints))  # there may be one in it
+    if len(trace.nodes) >= rolling.LEAST_NODES:
+        trace.need_numbers()  # by which loops are checked
     nodes = trace.release()
     count = len(nodes)
     for shorten in (rolling.without_dead, _with_loops) if count >= rolling.LEAST_NODES else ():
@@ -270,11 +283,14 @@ def record(
         trace.guards = _moved(trace.guards, place)
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)
+    if trace.has_postponed and not fixed.isdisjoint(postponed.late_nodes(nodes)):
+        postponed.compute(nodes)
     guards = [guard for guard in trace.guards if guard.node not in fixed]
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
         trace.ints_guarded, trace.reads_layout, trace.observed, trace.numbers_read, changes_arguments,
+        trace.has_postponed,
     )  # fmt: skip
 
 

@@ -91,6 +91,7 @@ class Traced(Var, metaclass=_Opaque):
         if inside is not self:
             return int(inside)
         self._scalar("int")
+        self.trace.need_numbers()
         with self.trace.raising():
             number = int(plain(self).item())  # raises what int raises
             least = NO_INTEGER + (self.dtype.kind == "f")
@@ -200,6 +201,8 @@ class Traced(Var, metaclass=_Opaque):
         Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed.
         Where code runs again they are those of its numbers; as rows of a program it may ask for none.
         """
+        if (recorder := self.trace_ref()) is not None:
+            recorder.need_numbers()
         if not OPEN or isinstance(self.node, Stale) or is_shown():
             return None
         inside: Any = resolve(self)

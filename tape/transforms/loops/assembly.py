@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.core.dispatch import need_numbers
 from tape.core.linear import part
 from tape.core.node import Call, Handle, Leaf, Node, plain
 from tape.core.results import Results
@@ -218,6 +219,7 @@ class BodyOfRun:
 
     def _compare(self, step: int) -> None:
         """Check that the body computes what was recorded in a step, to the last bit."""
+        need_numbers()
         run, columns = self.loop.run, self.loop.columns
 
         def recorded(j: int, lag: int = 0) -> Any:

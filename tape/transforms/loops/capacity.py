@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tape import ops
+from tape.core.dispatch import need_numbers, recorder
 from tape.core.nesting import batch_below
 from tape.core.node import Handle, plain
 from tape.transforms.loops.body import BodyTrace, Unrolled
@@ -71,6 +72,11 @@ def with_capacity(attempt: Callable[[Place], T]) -> T:
                 return attempt(())
         except Full as full:
             capacities[full.place] = _GROWTH * capacities.get(full.place, _FIRST)
+        except Unrolled:
+            program = recorder()
+            if program is None or not program.has_postponed:
+                raise
+            program.need_numbers()  # a condition may have failed for zeros in their place
 
 
 @contextmanager
@@ -117,6 +123,8 @@ def _most(count: Any) -> Any:
 
 def capacities_for(taken: Sequence[tuple[Place, Any]]) -> dict[Place, int]:
     """Return the capacities there are now; raise if one of these numbers of steps is larger."""
+    if taken:
+        need_numbers()
     for place, count in taken:
         if plain(_most(count)) > capacity_of(place):
             raise Unrolled("a condition does not hold in some step") if place == _UNMET else Full(place)

@@ -321,6 +321,7 @@ def look(program: Any) -> None:
         return
     found = repetition(trace.nodes)
     if found is not None:
+        program.need_numbers()
         trace.__class__ = DeferringTrace
         trace.period = Period(trace, program, *found)
 

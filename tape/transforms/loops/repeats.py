@@ -97,7 +97,7 @@ def is_typed_alike(node: Node, before: Node) -> bool:
     Not if the operation may raise for some numbers: that has to happen at the line of the user that calls it.
     """
     op = node.call.op
-    if op is None or _may_raise(op):
+    if op is None or may_raise(op):
         return False
     depends = op.data_dependent
     if depends is True or (depends and depends(*node.operands, **node.attrs)):
@@ -106,7 +106,7 @@ def is_typed_alike(node: Node, before: Node) -> bool:
     return all(has_same_type(value, other) for value, other in pairs)
 
 
-def _may_raise(op: Op) -> bool:
+def may_raise(op: Op) -> bool:
     """Return whether an operation may raise for some values of its operands; `is_inside` checks indices."""
     home = getattr(op.forward, "__module__", None) or ""
     return op.is_users or op.lower is None or any(part in home for part in _RAISING)

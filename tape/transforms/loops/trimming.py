@@ -79,14 +79,14 @@ def _needed(nodes: Sequence[Node], wanted: Collection[int]) -> dict[int, int]:
 
 def _may_be_shorter(steps: Steps) -> bool:
     """Return whether nobody notices if a loop has fewer steps: not if it runs any code of Python."""
-    return steps.ends_by == "length" and not steps.is_backwards and not _runs_python(steps)
+    return steps.ends_by == "length" and not steps.is_backwards and not runs_python(steps)
 
 
-def _runs_python(steps: Steps) -> bool:
+def runs_python(steps: Steps) -> bool:
     """Return whether the body of a loop, or that of one in it, has operations without instructions."""
     return any(
         op is not None
-        and (op.is_users or op.lower is None or (op is STEPS and _runs_python(node.attrs["steps"])))
+        and (op.is_users or op.lower is None or (op is STEPS and runs_python(node.attrs["steps"])))
         for node in steps.body.nodes
         for op in [node.call.op]
     )

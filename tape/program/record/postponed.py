@@ -1,0 +1,70 @@
+"""Long loops that a recording does not run, as the program will: until then their results are zeros.
+
+To run one while it is recorded takes a program of its own, for its derivative two more. What follows on the
+tape is computed with the zeros, which gives shapes and dtypes; its numbers are computed, in order, when
+somebody asks for one. Operations that may raise, call the user's code, or have results whose shapes depend
+on numbers ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.core.node import Node, plain
+from tape.core.op import Op
+from tape.core.results import Results
+from tape.core.weak import Weak, weak
+from tape.transforms.loops.operation import STEPS
+from tape.transforms.loops.repeats import may_raise
+from tape.transforms.loops.steps import Steps
+from tape.transforms.loops.trimming import runs_python
+
+__all__ = ["compute", "late_nodes", "takes_zeros", "zeros_for"]
+
+
+def zeros_for(op: Op, attrs: dict[str, Any]) -> Results | None:
+    """Return zeros in place of the results of an operation, if it is a loop that can wait; else None."""
+    if op is not STEPS or not _can_wait(steps := attrs["steps"]):
+        return None
+    results = steps.body.results()
+    shapes = [np.shape(x) if k < steps.states else (steps.length, *np.shape(x)) for k, x in enumerate(results)]
+    return Results([np.zeros(shape, x.dtype)[()] for shape, x in zip(shapes, results, strict=True)])
+
+
+def _can_wait(steps: Steps) -> bool:
+    """Return whether nobody notices when a loop runs, and only its numbers depend on numbers."""
+    return steps.ends_by == "length" and not runs_python(steps)
+
+
+def takes_zeros(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> bool:
+    """Return whether an operation gives, for zeros in place of its operands, zeros in place of its result."""
+    if op is STEPS:
+        return _can_wait(attrs["steps"])
+    if may_raise(op):
+        return False
+    depends = op.data_dependent
+    return not (depends is True or (depends and depends(*map(plain, operands), **attrs)))
+
+
+def late_nodes(nodes: Sequence[Node]) -> set[int]:
+    """Return the nodes whose numbers depend on loops that may have been postponed."""
+    late: set[int] = set()
+    for id, node in enumerate(nodes):
+        op = node.call.op
+        if (op is STEPS and _can_wait(node.attrs["steps"])) or not late.isdisjoint(node.inputs[::2]):
+            late.add(id)
+    return late
+
+
+def compute(nodes: Sequence[Node]) -> None:
+    """Compute the numbers of loops that were postponed, and of all nodes that depend on them, in place."""
+    for id in sorted(late_nodes(nodes)):
+        node = nodes[id]
+        pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
+        operands = [operand if parent is None else nodes[parent].value for parent, operand in pairs]
+        value = node.call.op.compute(operands, node.call.attrs)  # type: ignore[union-attr]
+        node.value = weak(value) if isinstance(node.value, Weak) else value
+        node.inputs = tuple([x for pair in zip(node.inputs[::2], operands, strict=True) for x in pair])
