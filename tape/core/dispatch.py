@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.core.interpreter import BLOCKS, OPEN, Interpreter, next_level, pop, push
+from tape.core.interpreter import BLOCKS, OPEN, Interpreter, innermost_open, next_level, pop, push
 from tape.core.node import Handle
 
 if TYPE_CHECKING:
@@ -202,10 +202,16 @@ def lift(value: Any, below: float = inf) -> Any:
     return value
 
 
-def need_numbers() -> None:
-    """Let the program that is being recorded here, if one is, compute what it has left for later."""
+def need_numbers(from_now_on: bool = False) -> None:
+    """Let the program that is being recorded here, if one is, compute what it has left for later.
+
+    Where numbers are needed from now on, it leaves no more.
+    """
     if OPEN and (program := recorder()) is not None:
+        if (around := innermost_open()) is not None:
+            around.catch_up()
         program.need_numbers()
+        program.postpones = program.postpones and not from_now_on
 
 
 def recorder(below: float = inf) -> Any | None:

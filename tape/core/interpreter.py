@@ -87,6 +87,9 @@ class Interpreter:
         Whether nodes may be recorded later than their operations are called.
     is_mapped : bool
         Whether its batches are the examples of `tape.vmap`, of which each draws random numbers of its own.
+    needs_numbers : bool
+        Whether code that runs inside may look at numbers: then a program that is being recorded around has to
+        know those that it has left for later, see `tape.program.record.postponed`.
     watching : Watching or None
         What is told about each node.
     """
@@ -101,6 +104,7 @@ class Interpreter:
     is_plain: bool = False
     is_deferring: ClassVar[bool] = False
     is_mapped: bool = False
+    needs_numbers: ClassVar[bool] = True
     watching: Any = None
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -109,6 +113,9 @@ class Interpreter:
 
     def catch_up(self) -> None:
         """Record what has been deferred; called before another interpreter is opened inside."""
+
+    def need_numbers(self) -> None:
+        """Compute what has been left for later; called before one that may look at it is opened inside."""
 
 
 class Nested(Interpreter):
@@ -200,6 +207,9 @@ def push(interpreter: Any) -> None:
     blocks = BLOCKS.get()
     if (around := innermost_open()) is not None:
         around.catch_up()
+    if OPEN and interpreter.needs_numbers:
+        for one in opened():
+            one.need_numbers()
     interpreter.block = block = Block(interpreter, blocks[-1] if blocks else None)
     BLOCKS.set((*blocks, block))
 

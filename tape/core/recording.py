@@ -63,6 +63,7 @@ class Recording(Nested):
                  "is_strict", "name", "nodes", "period", "ref", "root", "taken", "trees", "views",
                  "watching")  # fmt: skip
 
+    needs_numbers = False
     var_type: ClassVar[type[Var]] = Var
     period: Any  # of one that defers nodes: see `tape.transforms.loops.deferring`
 
@@ -76,7 +77,7 @@ class Recording(Nested):
         self.ref: weakref.ref[Any] = weakref.ref(self)
         is_watched = sites or check or watching.BLOCKS
         if is_watched:
-            dispatch.need_numbers()
+            dispatch.need_numbers(from_now_on=True)
         self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
         self.held = Held()

@@ -45,6 +45,7 @@ class Lanes(Interpreter):
 
     is_batch = True
     is_strict = False
+    needs_numbers = False
     stack: list[Any]
 
     def __init__(self, size: int) -> None:

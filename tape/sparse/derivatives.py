@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.dispatch import recorder
+from tape.core.dispatch import need_numbers, recorder
 from tape.core.interpreter import OPEN
 from tape.core.node import Handle, plain
 from tape.interpreters.batching import Lanes
@@ -257,6 +257,7 @@ class _Rules:
 
     def values(self, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return the values of a derivative, and its structure: of a program the number."""
+        need_numbers(from_now_on=True)  # on which patterns may depend
         program = recorder()
         arguments = 0 if program is None else len(program.nodes)
         recording = self._recorded(f, args, kwargs)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.closures import rerun
-from tape.core.dispatch import recorder, resolve
+from tape.core.dispatch import need_numbers, recorder, resolve
 from tape.core.held import Kept
 from tape.core.interpreter import OPEN
 from tape.core.nesting import batch_below, batches_of, is_number, traced
@@ -229,6 +229,7 @@ class Segment:
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         self.inlined: Inlined | None = None
+        need_numbers()
         program = recorder() if OPEN else None
         if is_inlined and program is not None:
             self.inlined = inlined(self._results, variables, program, name)

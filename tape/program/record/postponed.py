@@ -1,9 +1,10 @@
-"""Long loops that a recording does not run, as the program will: until then their results are zeros.
+"""Loops that a recording does not run, as the program will: on the tape are placeholders for their results.
 
-To run one while it is recorded takes a program of its own, for its derivative two more. What follows on the
-tape is computed with the zeros, which gives shapes and dtypes; its numbers are computed, in order, when
-somebody asks for one. Operations that may raise, call the user's code, or have results whose shapes depend
-on numbers ask for them.
+To run a loop while it is recorded takes a program of its own, for its derivative two more. What follows on
+the tape is computed with the placeholders, NaN or zero, which gives shapes and dtypes. The numbers are
+computed, in order, when somebody asks for one: Python, for a branch or a text; the user's code that an
+operation calls; operations that may raise, or have results whose shapes depend on numbers; whatever runs code
+on plain values to see what it does, as loops and checkpoints do.
 """
 
 from __future__ import annotations
@@ -22,16 +23,23 @@ from tape.transforms.loops.repeats import may_raise
 from tape.transforms.loops.steps import Steps
 from tape.transforms.loops.trimming import runs_python
 
-__all__ = ["compute", "late_nodes", "takes_zeros", "zeros_for"]
+__all__ = ["compute", "late_nodes", "placeholders_for", "takes_placeholders"]
+
+_MARKED = 1024  # elements of an array
 
 
-def zeros_for(op: Op, attrs: dict[str, Any]) -> Results | None:
-    """Return zeros in place of the results of an operation, if it is a loop that can wait; else None."""
+def placeholders_for(op: Op, attrs: dict[str, Any]) -> Results | None:
+    """Return placeholders for the results of an operation, if it is a loop that can wait; else None."""
     if op is not STEPS or not _can_wait(steps := attrs["steps"]):
         return None
-    results = steps.body.results()
-    shapes = [np.shape(x) if k < steps.states else (steps.length, *np.shape(x)) for k, x in enumerate(results)]
-    return Results([np.zeros(shape, x.dtype)[()] for shape, x in zip(shapes, results, strict=True)])
+    results = []
+    for k, example in enumerate(steps.body.results()):
+        times = () if k < steps.states else (steps.length,)
+        result = np.zeros((*times, *example.shape), example.dtype)
+        if example.dtype.kind in "fc":  # the first elements: the rest of a large one takes no memory
+            result.reshape(-1)[:_MARKED] = np.nan
+        results.append(result[()])
+    return Results(results)
 
 
 def _can_wait(steps: Steps) -> bool:
@@ -39,8 +47,8 @@ def _can_wait(steps: Steps) -> bool:
     return steps.ends_by == "length" and not runs_python(steps)
 
 
-def takes_zeros(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> bool:
-    """Return whether an operation gives, for zeros in place of its operands, zeros in place of its result."""
+def takes_placeholders(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> bool:
+    """Return whether an operation gives a placeholder for its result, given some for its operands."""
     if op is STEPS:
         return _can_wait(attrs["steps"])
     if may_raise(op):
@@ -49,19 +57,20 @@ def takes_zeros(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> bool:
     return not (depends is True or (depends and depends(*map(plain, operands), **attrs)))
 
 
-def late_nodes(nodes: Sequence[Node]) -> set[int]:
-    """Return the nodes whose numbers depend on loops that may have been postponed."""
+def late_nodes(nodes: Sequence[Node], first: int = 0) -> set[int]:
+    """Return the nodes whose numbers depend on loops that may have been postponed, from the first one on."""
     late: set[int] = set()
-    for id, node in enumerate(nodes):
+    for id in range(first, len(nodes)):
+        node = nodes[id]
         op = node.call.op
         if (op is STEPS and _can_wait(node.attrs["steps"])) or not late.isdisjoint(node.inputs[::2]):
             late.add(id)
     return late
 
 
-def compute(nodes: Sequence[Node]) -> None:
+def compute(nodes: Sequence[Node], first: int = 0) -> None:
     """Compute the numbers of loops that were postponed, and of all nodes that depend on them, in place."""
-    for id in sorted(late_nodes(nodes)):
+    for id in sorted(late_nodes(nodes, first)):
         node = nodes[id]
         pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
         operands = [operand if parent is None else nodes[parent].value for parent, operand in pairs]

@@ -112,14 +112,14 @@ class Recorder(Trace):
     late : list of LateCall
         The calls with static arguments that may change.
     has_postponed : bool
-        Whether loops were left to the program, whose results, and what is computed from them, are of the right
-        types with other numbers: see `tape.program.record.postponed`.
+        Whether loops were left to the program. Values that depend on their results are of the right types,
+        with other numbers: see `tape.program.record.postponed`.
     """
 
-    __slots__ = ("_constants", "_postpones", "_seen", "caught", "guards", "has_postponed", "int_guards",
-                 "ints_computed", "ints_guarded", "ints_read", "is_computing", "keeps_places", "late",
-                 "look_at", "notes", "numbers_read", "observed", "reads_layout", "settings",
-                 "takes_ints")  # fmt: skip
+    __slots__ = ("_constants", "_first_postponed", "_seen", "caught", "guards", "has_postponed",
+                 "int_guards", "ints_computed", "ints_guarded", "ints_read", "is_computing",
+                 "keeps_places", "late", "look_at", "notes", "numbers_read", "observed", "postpones",
+                 "reads_layout", "settings", "takes_ints")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
@@ -146,8 +146,9 @@ class Recorder(Trace):
         self.takes_ints = False
         self.reads_layout = False
         self.late: list[LateCall] = []
+        self.postpones = postpones and self.watching is None
         self.has_postponed = False
-        self._postpones = postpones and self.watching is None
+        self._first_postponed = 0
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -204,7 +205,7 @@ class Recorder(Trace):
         self.observe()
         if op.is_users:
             self.read_ints_of([op.forward])
-        if self.has_postponed and not postponed.takes_zeros(op, operands, attrs):
+        if self.has_postponed and not postponed.takes_placeholders(op, operands, attrs):
             self.need_numbers()
         ref = self.ref
         inputs: list[Any] = []
@@ -243,23 +244,23 @@ class Recorder(Trace):
         return var
 
     def _computed(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Return the value of an operation; of a loop that is postponed, and after one, that for zeros."""
-        if self._postpones and (zeros := postponed.zeros_for(op, attrs)) is not None:
-            self.has_postponed = True
-            return zeros
+        """Return the value of an operation; a placeholder for that of a postponed loop, or behind one."""
+        if self.postpones and (results := postponed.placeholders_for(op, attrs)) is not None:
+            if not self.has_postponed:
+                self.has_postponed, self._first_postponed = True, len(self.nodes)
+            return results
         if not self.has_postponed:
             return op.compute(operands, attrs)
         with np.errstate(all="ignore"):
             return op.compute(operands, attrs)
 
     def need_numbers(self) -> None:
-        """Compute what was postponed, and postpone nothing from now on: somebody asks for numbers."""
-        self._postpones = False
+        """Compute what was postponed, as somebody asks for numbers."""
         if not self.has_postponed:
             return
         self.has_postponed, self.is_computing, before = False, True, self.is_computing
         try:
-            postponed.compute(self.nodes)
+            postponed.compute(self.nodes, self._first_postponed)
         except Exception as error:
             self.caught = error
             raise

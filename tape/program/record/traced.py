@@ -91,8 +91,9 @@ class Traced(Var, metaclass=_Opaque):
         if inside is not self:
             return int(inside)
         self._scalar("int")
-        self.trace.need_numbers()
-        with self.trace.raising():
+        recorder: Any = self.trace
+        recorder.need_numbers()
+        with recorder.raising():
             number = int(plain(self).item())  # raises what int raises
             least = NO_INTEGER + (self.dtype.kind == "f")
             if not least <= number < 2**63:

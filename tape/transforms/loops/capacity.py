@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tape import ops
-from tape.core.dispatch import need_numbers, recorder
+from tape.core.dispatch import need_numbers
 from tape.core.nesting import batch_below
 from tape.core.node import Handle, plain
 from tape.transforms.loops.body import BodyTrace, Unrolled
@@ -65,6 +65,7 @@ def with_capacity(attempt: Callable[[Place], T]) -> T:
     if outer is not None:
         outer.count += 1
         return attempt((*outer.place, outer.count))
+    need_numbers()  # of what the loop starts with, and its body closes over
     capacities: dict[Place, int] = {}
     while True:
         try:
@@ -72,11 +73,6 @@ def with_capacity(attempt: Callable[[Place], T]) -> T:
                 return attempt(())
         except Full as full:
             capacities[full.place] = _GROWTH * capacities.get(full.place, _FIRST)
-        except Unrolled:
-            program = recorder()
-            if program is None or not program.has_postponed:
-                raise
-            program.need_numbers()  # a condition may have failed for zeros in their place
 
 
 @contextmanager
