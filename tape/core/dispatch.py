@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.core.interpreter import BLOCKS, OPEN, Interpreter, innermost_open, next_level, pop, push
+from tape.core.interpreter import BLOCKS, OPEN, Interpreter, next_level, pop, push
 from tape.core.node import Handle
 
 if TYPE_CHECKING:
@@ -203,13 +203,11 @@ def lift(value: Any, below: float = inf) -> Any:
 
 
 def need_numbers(from_now_on: bool = False) -> None:
-    """Let the program that is being recorded here, if one is, compute what it has left for later.
+    """End the recording of a program here if it has left loops for later: it is recorded with them.
 
-    Where numbers are needed from now on, it leaves no more.
+    Where numbers are needed from now on, it leaves none.
     """
     if OPEN and (program := recorder()) is not None:
-        if (around := innermost_open()) is not None:
-            around.catch_up()
         program.need_numbers()
         program.postpones = program.postpones and not from_now_on
 

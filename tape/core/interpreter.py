@@ -89,7 +89,7 @@ class Interpreter:
         Whether its batches are the examples of `tape.vmap`, of which each draws random numbers of its own.
     needs_numbers : bool
         Whether code that runs inside may look at numbers: then a program that is being recorded around has to
-        know those that it has left for later, see `tape.program.record.postponed`.
+        run the loops that it has left for later, see `tape.program.record.postponed`.
     watching : Watching or None
         What is told about each node.
     """
@@ -115,7 +115,7 @@ class Interpreter:
         """Record what has been deferred; called before another interpreter is opened inside."""
 
     def need_numbers(self) -> None:
-        """Compute what has been left for later; called before one that may look at it is opened inside."""
+        """End a recording that lacks numbers; called before one that may look at them is opened inside."""
 
 
 class Nested(Interpreter):

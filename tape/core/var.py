@@ -16,6 +16,7 @@ from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.conversion.numbers import check_hash
 from tape.core.absent import lacking
+from tape.core.dispatch import need_numbers
 from tape.core.interpreter import OPEN
 from tape.core.node import snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, note_options
@@ -100,6 +101,7 @@ class Var(InPlaceMethods):
         self.node.name = name
 
     def __repr__(self) -> str:
+        need_numbers()
         if isinstance(self.node, Stale):
             return f"Var({self.node!r}, id={self.id})"
         name = f", name={self.name!r}" if self.name else ""

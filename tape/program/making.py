@@ -27,7 +27,7 @@ from tape.program.program import Program
 from tape.program.python import Plain
 from tape.program.record.collections import contents_of
 from tape.program.record.reading import IntRead
-from tape.program.record.recorder import Outcome
+from tape.program.record.recorder import NumbersNeeded, Outcome
 from tape.program.record.recording import Recorded, native, record
 from tape.program.runtime.run import Flip, Rerun
 from tape.program.specialise import Path, Results, Specialisation
@@ -73,7 +73,7 @@ def _kept_or_put_back(state: State) -> Iterator[None]:
     """Keep what a recording changes, unless the code runs again: that finds everything as it was."""
     try:
         yield
-    except (_InVain, IntRead, Undeclared, errors.TapeError):
+    except (_InVain, IntRead, NumbersNeeded, Undeclared, errors.TapeError):
         state.restore()
         raise
     except BaseException:  # the user's, or an interrupt: as in plain Python, what was changed by then stays
@@ -95,6 +95,7 @@ class Maker:
         self._latest: Specialisation | None = None
         self._has_run = False  # as plain Python, while there was no machine code
         self._writes = False  # to arrays that it closes over
+        self._postpones = True  # loops: it asks for no numbers that depend on one
 
     def _found(
         self,
@@ -154,10 +155,16 @@ class Maker:
 
     # ---- a recording -----------------------------------------------------------------------------
 
-    def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record the call as a path of its own, and return the result."""
+    def _recorded(
+        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any], is_of_use: bool = True
+    ) -> Any:
+        """Record the call as a path of its own, and return the result; None if that is of no use."""
         try:
-            return self._with_a_path(known, args, kwargs)
+            try:
+                return self._with_a_path(known, args, kwargs, is_of_use)
+            except NumbersNeeded:
+                self._postpones = False
+                return self._with_a_path(known, args, kwargs, is_of_use)
         except _InVain as why:
             has_ints, error = why.has_ints, why.error
         if has_ints:
@@ -167,7 +174,9 @@ class Maker:
             raise error
         return result
 
-    def _with_a_path(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _with_a_path(
+        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any], is_of_use: bool
+    ) -> Any:
         """Return the result of a call that is recorded; there is a path of it, if nothing hinders one.
 
         Raises
@@ -199,6 +208,8 @@ class Maker:
             known.awaits = str(missing)
             return Results(recorded).restore(leaves or recorded.values())
         path = self._kept(known, recorded, program, before, names, arrays)
+        if not is_of_use:  # arguments that are donated are still needed
+            return None
         return self._run(path, known, args, kwargs) if leaves is None else path.restore(leaves)
 
     def _run(self, path: Path, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -221,7 +232,7 @@ class Maker:
             out = self._recordable(*args, **kwargs)
             program = recorder()
             if program is not None and program.has_postponed and state.changed() is not None:
-                program.need_numbers()  # for what it has put there
+                program.need_numbers()  # there are placeholders among what it has put there
             return out
 
         try:
@@ -232,7 +243,7 @@ class Maker:
                 self._name,
                 ints,
                 keeps_places=self._growth.needs_places,
-                postpones=True,
+                postpones=self._postpones,
             )
         except StateChanged as change:
             known.is_plain = True
@@ -294,7 +305,8 @@ class Maker:
             return True
         if not known.paths:
             state.restore()
-            self._recorded(known, *in_c_order((args, kwargs)))
+            in_order, named = in_c_order((args, kwargs))
+            self._recorded(known, in_order, named, is_of_use=False)
             raise _InVain
         return False
 

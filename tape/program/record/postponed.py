@@ -1,10 +1,10 @@
 """Loops that a recording does not run, as the program will: on the tape are placeholders for their results.
 
 To run a loop while it is recorded takes a program of its own, for its derivative two more. What follows on
-the tape is computed with the placeholders, NaN or zero, which gives shapes and dtypes. The numbers are
-computed, in order, when somebody asks for one: Python, for a branch or a text; the user's code that an
-operation calls; operations that may raise, or have results whose shapes depend on numbers; whatever runs code
-on plain values to see what it does, as loops and checkpoints do.
+the tape is computed with the placeholders, NaN or zero, which gives shapes and dtypes. When somebody asks for
+a number, the recording ends, and begins anew with loops that run (`NumbersNeeded`). Who asks is Python, for a
+branch or a text; the user's code that an operation calls; operations that may raise, or have results whose
+shapes depend on numbers; whatever runs code on plain values to see what it does, as checkpoints do.
 """
 
 from __future__ import annotations
@@ -57,20 +57,19 @@ def takes_placeholders(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -
     return not (depends is True or (depends and depends(*map(plain, operands), **attrs)))
 
 
-def late_nodes(nodes: Sequence[Node], first: int = 0) -> set[int]:
-    """Return the nodes whose numbers depend on loops that may have been postponed, from the first one on."""
+def late_nodes(nodes: Sequence[Node]) -> set[int]:
+    """Return the nodes whose numbers depend on loops that may have been postponed."""
     late: set[int] = set()
-    for id in range(first, len(nodes)):
-        node = nodes[id]
+    for id, node in enumerate(nodes):
         op = node.call.op
         if (op is STEPS and _can_wait(node.attrs["steps"])) or not late.isdisjoint(node.inputs[::2]):
             late.add(id)
     return late
 
 
-def compute(nodes: Sequence[Node], first: int = 0) -> None:
+def compute(nodes: Sequence[Node]) -> None:
     """Compute the numbers of loops that were postponed, and of all nodes that depend on them, in place."""
-    for id in sorted(late_nodes(nodes, first)):
+    for id in sorted(late_nodes(nodes)):
         node = nodes[id]
         pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
         operands = [operand if parent is None else nodes[parent].value for parent, operand in pairs]

@@ -111,12 +111,14 @@ class Recorder(Trace):
         something was written to that may share memory with something else.
     late : list of LateCall
         The calls with static arguments that may change.
+    are_numbers_needed : bool
+        Whether the recording has ended for that reason: see `need_numbers`.
     has_postponed : bool
         Whether loops were left to the program. Values that depend on their results are of the right types,
         with other numbers: see `tape.program.record.postponed`.
     """
 
-    __slots__ = ("_constants", "_first_postponed", "_seen", "caught", "guards", "has_postponed",
+    __slots__ = ("_constants", "_seen", "are_numbers_needed", "caught", "guards", "has_postponed",
                  "int_guards", "ints_computed", "ints_guarded", "ints_read", "is_computing",
                  "keeps_places", "late", "look_at", "notes", "numbers_read", "observed", "postpones",
                  "reads_layout", "settings", "takes_ints")  # fmt: skip
@@ -148,7 +150,7 @@ class Recorder(Trace):
         self.late: list[LateCall] = []
         self.postpones = postpones and self.watching is None
         self.has_postponed = False
-        self._first_postponed = 0
+        self.are_numbers_needed = False
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -202,11 +204,9 @@ class Recorder(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
-        self.observe()
+        self.observe(op, operands, attrs)
         if op.is_users:
             self.read_ints_of([op.forward])
-        if self.has_postponed and not postponed.takes_placeholders(op, operands, attrs):
-            self.need_numbers()
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
@@ -225,9 +225,7 @@ class Recorder(Trace):
             self.is_computing = True
             value = self._computed(op, inputs[1::2], attrs)
         except Exception as error:
-            if self.has_postponed:
-                self.need_numbers()
-                return self.process(op, operands, attrs)
+            self.need_numbers()
             if isinstance(error, errors.TapeError):
                 tell_places(error, operands)
             self.caught = error
@@ -246,8 +244,7 @@ class Recorder(Trace):
     def _computed(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the value of an operation; a placeholder for that of a postponed loop, or behind one."""
         if self.postpones and (results := postponed.placeholders_for(op, attrs)) is not None:
-            if not self.has_postponed:
-                self.has_postponed, self._first_postponed = True, len(self.nodes)
+            self.has_postponed = True
             return results
         if not self.has_postponed:
             return op.compute(operands, attrs)
@@ -255,17 +252,10 @@ class Recorder(Trace):
             return op.compute(operands, attrs)
 
     def need_numbers(self) -> None:
-        """Compute what was postponed, as somebody asks for numbers."""
-        if not self.has_postponed:
-            return
-        self.has_postponed, self.is_computing, before = False, True, self.is_computing
-        try:
-            postponed.compute(self.nodes, self._first_postponed)
-        except Exception as error:
-            self.caught = error
-            raise
-        finally:
-            self.is_computing = before
+        """End the recording if a loop was postponed: it has to run, as somebody asks for numbers."""
+        if self.has_postponed:
+            self.are_numbers_needed = True
+            raise NumbersNeeded
 
     def note_numbers(self, values: Iterable[Any]) -> None:
         """Note the NumPy scalars among options: they may have been read from an array that is closed over."""
@@ -283,8 +273,13 @@ class Recorder(Trace):
             for number in INTERNAL["uses"](functions).ints:
                 number.read()
 
-    def observe(self) -> None:
-        """Note if floating-point errors are raised or reported that would not have been at the start."""
+    def observe(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> None:
+        """Note if floating-point errors are raised or reported that would not have been at the start.
+
+        End the recording if an operation needs numbers that are not there.
+        """
+        if self.has_postponed and not postponed.takes_placeholders(op, operands, attrs):
+            self.need_numbers()
         if not self.settings.is_same() and not self.observed:
             self.observed = self.settings.change()
 
@@ -336,6 +331,13 @@ class Recorder(Trace):
             self.guards.pop()
         place = errors.user_place() if self.keeps_places else ""
         self.guards.append(Guard(node, kind, outcome, count, place))
+
+
+class NumbersNeeded(BaseException):
+    """Raised where somebody asks for numbers that depend on loops which were postponed.
+
+    No code is to take it for its own error.
+    """
 
 
 class _Seen:

@@ -25,7 +25,7 @@ from tape.program.record.collections import are_changed, contents_of
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
-from tape.program.record.recorder import Guard, Recorder, Sealed
+from tape.program.record.recorder import Guard, NumbersNeeded, Recorder, Sealed
 from tape.system.collector import collector_paused
 from tape.transforms._inlined import Inlined
 from tape.transforms._returned import several_as_tuples
@@ -217,6 +217,8 @@ def record(
     ------
     IntRead
         If Python reads one of ``ints``.
+    NumbersNeeded
+        If a loop has to run, as somebody asks for numbers that depend on it.
     UnsupportedError
         If ``f`` uses or returns a Var from outside.
     ConversionError
@@ -251,8 +253,15 @@ def record(
                 inputs.append(leaves[k].var.id)
         traced_args, traced_kwargs = tree.unflatten(structure, leaves)
         contents = contents_of((traced_args, traced_kwargs))
-        result = f(*traced_args, **traced_kwargs)
-        outs, out_structure = tree.flatten(several_as_tuples(result))
+        try:
+            result = f(*traced_args, **traced_kwargs)
+            outs, out_structure = tree.flatten(several_as_tuples(result))
+        except Exception:  # which may be due to placeholders
+            trace.need_numbers()
+            raise
+    if trace.are_numbers_needed:  # and something has caught what says so
+        raise NumbersNeeded
+    has_postponed, trace.has_postponed = trace.has_postponed, False
     changes_arguments = are_changed(contents, result)
     if trace.ints_read:  # and something has caught what says so
         raise IntRead(trace.ints_read)
@@ -269,10 +278,11 @@ def record(
         outputs.append(out.id if isinstance(out, Handle) else _constant(out, trace))
         if ints and not isinstance(out, (Handle, *_PLAIN)):
             raise IntRead(frozenset(ints))  # there may be one in it
-    if len(trace.nodes) >= rolling.LEAST_NODES:
-        trace.need_numbers()  # by which loops are checked
     nodes = trace.release()
     count = len(nodes)
+    if has_postponed and count >= rolling.LEAST_NODES:
+        postponed.compute(nodes)  # which tells loops from what only looks like one
+        has_postponed = False
     for shorten in (rolling.without_dead, _with_loops) if count >= rolling.LEAST_NODES else ():
         roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
         shorter, place = shorten(nodes, inputs, roots, trace.notes)
@@ -283,14 +293,15 @@ def record(
         trace.guards = _moved(trace.guards, place)
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)
-    if trace.has_postponed and not fixed.isdisjoint(postponed.late_nodes(nodes)):
+    if has_postponed and not fixed.isdisjoint(postponed.late_nodes(nodes)):
         postponed.compute(nodes)
+        has_postponed = False
     guards = [guard for guard in trace.guards if guard.node not in fixed]
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(
         nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
         trace.ints_guarded, trace.reads_layout, trace.observed, trace.numbers_read, changes_arguments,
-        trace.has_postponed,
+        has_postponed,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from tape.conversion.callers import Caller, is_asked_by_user, is_shown
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
 from tape.core.absent import lacking
-from tape.core.dispatch import resolve
+from tape.core.dispatch import need_numbers, resolve
 from tape.core.interpreter import OPEN, innermost_open
 from tape.core.node import Handle, plain
 from tape.core.var import Var
@@ -202,8 +202,7 @@ class Traced(Var, metaclass=_Opaque):
         Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed.
         Where code runs again they are those of its numbers; as rows of a program it may ask for none.
         """
-        if (recorder := self.trace_ref()) is not None:
-            recorder.need_numbers()
+        need_numbers()
         if not OPEN or isinstance(self.node, Stale) or is_shown():
             return None
         inside: Any = resolve(self)

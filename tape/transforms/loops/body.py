@@ -8,14 +8,14 @@ then no tape, and the loop is recorded step by step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from tape import errors, ops
 from tape.conversion.callers import is_asked_by_user, is_shown
-from tape.core.dispatch import lift, recorder
+from tape.core.dispatch import lift, need_numbers, recorder
 from tape.core.nesting import identity, traced
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
@@ -98,6 +98,11 @@ def _weakened(number: Any) -> Any:
     if not np.ndim(plain(var)):  # and no batch of numbers
         var.node.value = weak(var.node.value)
     return number
+
+
+def quietly(program: Any) -> AbstractContextManager[Any]:
+    """Return a context without warnings of what is computed with placeholders, if a program has any."""
+    return np.errstate(all="ignore") if program is not None and program.has_postponed else nullcontext()
 
 
 @contextmanager
@@ -230,11 +235,17 @@ class BodyTrace(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
-        if self._recorder is not None:
-            self._recorder.observe()
+        program = self._recorder
+        if program is not None:
+            program.observe(op, operands, attrs)
         operands = [self.own(operand) for operand in operands]
-        with computing(self._recorder):
-            var = super().process(op, operands, attrs)
+        try:
+            with computing(program), quietly(program):
+                var = super().process(op, operands, attrs)
+        except Exception:
+            if program is not None:
+                program.need_numbers()
+            raise
         depends = op.data_dependent
         if depends is True or (depends and depends(*var.node.operands, **attrs)):
             raise self.refuse(f"the shape of what {op.name} returns depends on data")
@@ -381,6 +392,8 @@ def record(
             again, others, _ = _recorded(f, examples, states, name)
         watched.check()
         after = [np.asarray(plain(value)) for value in others]
+        if list(map(_node_of, captured)) != list(map(_node_of, others)):
+            need_numbers()  # in placeholders one does not see whether they are the same
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(
                 f"{name}: the function does something else each time it runs, and a compiled function "
@@ -412,6 +425,14 @@ def _recorded(
         raise trace.refused
     body = extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs)
     return body, trace.captured, [place for place, _ in trace.step_counts]
+
+
+def _node_of(value: Any) -> Any:
+    """Return the node of a Var on the outermost tape; of other values None."""
+    node = None
+    while isinstance(value, Handle):
+        node, value = value.node, value.node.value
+    return node
 
 
 def _are_alike(a: Any, b: Any) -> bool:

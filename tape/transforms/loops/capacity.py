@@ -65,7 +65,6 @@ def with_capacity(attempt: Callable[[Place], T]) -> T:
     if outer is not None:
         outer.count += 1
         return attempt((*outer.place, outer.count))
-    need_numbers()  # of what the loop starts with, and its body closes over
     capacities: dict[Place, int] = {}
     while True:
         try:
@@ -141,6 +140,7 @@ def is_met(condition: Any) -> bool:
     In a program that is a guard. In the body of a loop it has to hold in every step, which is a guard behind
     the outermost loop; where it does not, the loop is recorded step by step.
     """
+    need_numbers()
     while (batch := batch_below(condition)) is not None:
         condition = ops.all(batch.node.value)
     inner = _in_body(condition)

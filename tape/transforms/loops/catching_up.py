@@ -34,7 +34,15 @@ def catch_up(trace: Any, period: Period) -> None:
     period : Period
         What it has deferred.
     """
-    held = _held_vars(period)
+    program, held = period.program, _held_vars(period)
+    before, program.postpones = program.postpones, False  # it may be a number that somebody asks for
+    try:
+        _catch_up(trace, period, held)
+    finally:
+        program.postpones = before
+
+
+def _catch_up(trace: Any, period: Period, held: Sequence[Any]) -> None:
     if _any_node_held(trace.nodes[period.start : period.base], period.length):
         # They have their nodes: a loop from the first step on would compute these steps twice. Of those
         # that are recorded it needs one whole, wherever its steps begin, to be compared with.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops, tree
-from tape.core.dispatch import recorder
+from tape.core.dispatch import need_numbers, recorder
 from tape.core.nesting import batch_below
 from tape.core.node import plain
 from tape.core.var import Var
@@ -156,6 +156,7 @@ class _While:
 
     def _as_one(self, place: Place) -> tuple[list[Any], list[Any]]:
         """Record as one operation."""
+        need_numbers()
 
         def step(values: Sequence[Any]) -> list[Any]:
             _, count, *state = values
