@@ -24,6 +24,7 @@ OF_MAINTAINERS = ("test_contributing.py", "test_docs_site.py", "test_mutation.py
 """What only those who work on tape use is tried in the full tier alone."""
 EXAMPLES_OF = {"_torch.py": "torch", "_jax.py": "jax", "_pytensor.py": "pytensor"}
 """What the examples in docstrings of `tape.interop` need."""
+_MANY = 2000  # tests: of so many, not all calls are run in the plain tier
 done = pytest.StashKey()
 
 
@@ -104,6 +105,8 @@ def pytest_collection_modifyitems(config, items):
         module = EXAMPLES_OF.get(item.path.name) if isinstance(item, pytest.DoctestItem) else None
         if module and not find_spec(module):
             item.add_marker(pytest.mark.skip(reason=f"{module} is not installed"))
+    if not tiers.is_full() and len(items) > _MANY:
+        items[:] = tiers.thinned(items)
     if config.getoption("--rest"):
         items[:] = rest.left_of(items, passed(config))
     elif not tiers.is_full() and getattr(config, "workerinput", {}).get("workerid", "gw0") == "gw0":

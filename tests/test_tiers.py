@@ -6,6 +6,7 @@ and tests that take long look at a third of all operations each.
 
 from itertools import product
 from math import prod
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,26 @@ def test_a_cover_mixes_the_axes():
     """Two short axes do not go along with each other."""
     rows = tiers.cover(range(6), "ab", "xy")
     assert {row[1:] for row in rows} == set(product("ab", "xy"))
+
+
+def test_of_many_calls_a_third_is_left_with_each_value_of_several_axes():
+    def calls(name, *axes):
+        marks = [SimpleNamespace(args=(names, values)) for names, values in axes]
+        for row in product(*[range(len(values)) for _, values in axes]):
+            indices = {part: k for (names, _), k in zip(axes, row, strict=True) for part in names.split(", ")}
+            spec = SimpleNamespace(indices=indices)
+            yield SimpleNamespace(
+                nodeid=f"{name}[{row}]", callspec=spec, iter_markers=lambda _: marks, indices=indices
+            )
+
+    alone = SimpleNamespace(nodeid="alone")
+    of_one = list(calls("of one", ("one", range(10))))
+    of_two = list(calls("of two", ("one, with_it", range(6)), ("other", "abc")))
+    kept = tiers.thinned([alone, *of_one, *of_two])
+    assert kept[:5] == [alone, *of_one[::3]]
+    assert {item.indices["one"] for item in kept[5:]} == set(range(6))
+    assert {item.indices["other"] for item in kept[5:]} == set(range(3))
+    assert len(kept) - 5 < len(of_two) / 2
 
 
 def test_there_is_no_combination_without_a_value():

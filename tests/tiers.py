@@ -9,16 +9,18 @@ tier alone, by `tests.test_contributing`, `tests.test_docs_site` and `tests.test
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
+Of other tests with several calls a run of the whole plain tier takes a third (`thinned`); that of a few files
+takes all.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations, product
+from itertools import combinations, groupby, product
 from typing import Any, TypeVar
 
 import pytest
 
-__all__ = ["choose", "cover", "grid", "is_full", "rounds", "some"]
+__all__ = ["choose", "cover", "grid", "is_full", "rounds", "some", "thinned"]
 
 Item = TypeVar("Item")
 
@@ -110,3 +112,31 @@ def _meetings(row: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
     """The values of a row, one by one and in pairs, each with the number of its axis."""
     places = list(enumerate(row))
     return [*((place,) for place in places), *combinations(places, 2)]
+
+
+def thinned(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return some of the calls of each test that has several: what the plain tier runs of them.
+
+    They are every third one, and of several axes each with a value that none before has. Tests of operations
+    keep all: the table of operations has chosen.
+    """
+    kept: list[pytest.Item] = []
+    for _, group in groupby(items, lambda item: item.nodeid.partition("[")[0]):
+        seen: set[tuple[str, int]] = set()
+        for k, item in enumerate(group):
+            values = _values(item)
+            if k % 3 == 0 or not values or (len(values) > 1 and not values <= seen):
+                kept.append(item)
+                seen |= values
+    return kept
+
+
+def _values(item: pytest.Item) -> set[tuple[str, int]]:
+    """Which value of each axis a call of a test has; nothing of one that has to be kept."""
+    if not hasattr(item, "callspec") or hasattr(getattr(item, "function", None), "of_operations"):
+        return set()
+    axes = [
+        mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in item.iter_markers("parametrize")
+    ]
+    names = [axis.split(",")[0].strip() if isinstance(axis, str) else axis[0] for axis in axes]
+    return {(name, item.callspec.indices[name]) for name in names if name in item.callspec.indices}
