@@ -7,6 +7,7 @@ else with other numbers. What has been set outside of it counts for nothing.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ class Observed:
     (False, '')
     """
 
-    __slots__ = ("_chosen", "_current", "_filters", "_first", "_reporter", "_rules")
+    __slots__ = ("_chosen", "_current", "_filters", "_first", "_harmless", "_reporter", "_rules")
 
     def __init__(self) -> None:
         self._current = _current()
@@ -46,6 +47,7 @@ class Observed:
         self._first = warnings.filters[0] if warnings.filters else None
         self._rules = _rules()
         self._reporter = _reporter()
+        self._harmless: tuple[Any, Any, Any] = (None, None, None)  # of the latest settings that are, as below
 
     def raises(self) -> bool:
         """Return whether errors were raised or reported at that time, or warnings of them were errors."""
@@ -59,6 +61,18 @@ class Observed:
             and filters is self._filters
             and (filters[0] if filters else None) is self._first
         )
+
+    def is_harmless(self) -> bool:
+        """Return whether what has been set since lets no more errors be raised or reported."""
+        if self.is_same():
+            return True
+        filters = warnings.filters
+        now = (_current(), filters, filters[0] if filters else None)
+        if not all(map(operator.is_, now, self._harmless)):
+            if self.change():
+                return False
+            self._harmless = now
+        return True
 
     @contextmanager
     def restored(self) -> Iterator[None]:

@@ -280,7 +280,7 @@ class Recorder(Trace):
         """
         if self.has_postponed and not postponed.takes_placeholders(op, operands, attrs):
             self.need_numbers()
-        if not self.settings.is_same() and not self.observed:
+        if not self.observed and not self.settings.is_harmless():
             self.observed = self.settings.change()
 
     @contextmanager
