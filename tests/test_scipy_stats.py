@@ -709,3 +709,39 @@ def test_shapes_that_do_not_fit():
 def test_derivatives_by_kappa_of_quantiles_are_refused():
     with pytest.raises(errors.UnsupportedError, match="kappa"):
         tape.grad(lambda kappa: stats.vonmises.ppf(0.6, kappa))(1.0)
+
+
+EACH = {**CONTINUOUS, **DISCRETE}
+METHODS = ("pdf", "pmf", "logpdf", "logpmf", "cdf", "sf", "ppf", "isf", *MOMENTS)
+
+
+@pytest.mark.parametrize("name", EACH)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_parameters_are_those_of_each_call_and_of_each_element_of_a_batch(name):
+    """How many terms a sum has, and which formula is taken, is decided anew."""
+    for method in METHODS:
+        function = getattr(getattr(stats, name), method, None)
+        if function is None or not EACH[name][0]:
+            continue
+        if name in DISCRETE and method in (
+            "ppf",
+            "isf",
+            "median",
+        ):  # which are SciPy's, and no part of programs
+            continue
+        at = () if method in MOMENTS else (0.3,) if method in ("ppf", "isf") else (2.0,)
+        each = [[np.float64(x) for x in shapes] for shapes in EACH[name]]
+        expected = [function(*at, *shapes) for shapes in each]
+        compiled = tape.compile(lambda *shapes, f=function, at=at: f(*at, *shapes))
+        ours = [compiled(*shapes) for shapes in each]
+        np.testing.assert_allclose(ours, expected, 1e-11, 1e-14, err_msg=method)
+        batch = tape.vmap(lambda *shapes, f=function, at=at: f(*at, *shapes))(
+            *map(np.array, zip(*each, strict=True))
+        )
+        np.testing.assert_allclose(batch, expected, 1e-11, 1e-14, err_msg=method)
+
+
+def test_a_multinomial_entropy_is_of_the_number_of_each_call():
+    compiled, p = tape.compile(stats.multinomial.entropy), np.array([0.2, 0.3, 0.5])
+    for n in (np.int64(3), np.int64(6), np.int64(1)):
+        np.testing.assert_allclose(compiled(n, p), original.multinomial.entropy(n, p), rtol=1e-12)

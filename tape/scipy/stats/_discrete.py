@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.core.node import plain
 from tape.ops import special
 from tape.ops.special.incomplete import beta_density, gamma_density
 from tape.scipy.stats._distribution import Array, Discrete
+from tape.transforms.loops.capacity import is_met
+from tape.transforms.stop import stop_gradient
+
+_FEWEST_TERMS = 32
+_NEGLIGIBLE = 1e-20
+"""Probability of all terms that are left out of an entropy."""
 
 
 class Poisson(Discrete):
@@ -190,14 +195,14 @@ class Bernoulli(Discrete):
 
 
 def _summed_entropy(distribution: Discrete, *shapes: Array) -> Array:
-    """Return the entropy, term by term over all k that have a probability worth adding."""
-    from scipy import stats
+    """Return the entropy, term by term over all k that have a probability worth adding.
 
-    original = getattr(stats, distribution.name)
-    values = [plain(shape) for shape in shapes]
-    is_valid = np.asarray(distribution._is_valid(*values))
-    last = original.isf(1e-15, *[np.broadcast_to(value, is_valid.shape)[is_valid] for value in values])
-    k = np.arange(1.5 * np.max(last, initial=20.0))
+    How many these are is a guard of a program, or of a batch: one of few numbers.
+    """
+    count, fixed = _FEWEST_TERMS, stop_gradient(list(shapes))
+    while not is_met(np.all(~(distribution.sf(count - 1, *fixed) > _NEGLIGIBLE))):  # NaN of what is invalid
+        count *= 2
+    k = np.arange(float(count))
     spread = [shape[..., None] if np.ndim(shape) else shape for shape in shapes]
     p = distribution.pmf(k, *spread)
     return np.sum(np.where(p > 0, special.entr(np.where(p > 0, p, 1.0)), 0.0), axis=-1)

@@ -13,6 +13,7 @@ from tape.ops import special
 from tape.ops.linalg import cholesky, eigh, solve_triangular
 from tape.scipy._operands import require
 from tape.scipy.stats._distribution import Array, Frozen, as_operand, quiet
+from tape.transforms.stop import stop_gradient
 
 _LOG_2_PI = math.log(2 * math.pi)
 
@@ -210,7 +211,7 @@ class Multinomial(Multivariate):
 
     def entropy(self, n: Array, p: Array) -> Array:
         """Return the entropy in nats; n is one number."""
-        p, count = as_operand(self.name, p), int(plain(n))
+        p, count = as_operand(self.name, p), int(stop_gradient(n))
         from tape.scipy.stats import binom
 
         k = np.arange(1, count + 1)
