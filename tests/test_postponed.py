@@ -210,3 +210,41 @@ def test_numbers_computed_late_are_those_computed_at_once(data):
             np.testing.assert_array_equal(a, b)
         assert [node.value.dtype for node in late.nodes] == [node.value.dtype for node in at_once.nodes]
         assert [node.value.shape for node in late.nodes] == [node.value.shape for node in at_once.nodes]
+
+
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanmax", "nanmedian", "nanquantile", "nanargmin"])
+def test_functions_that_warn_of_what_is_not_a_number_do_not(name):
+    def f(x):
+        y = loop(x)
+        return getattr(np, name)(y, 0.3) if name == "nanquantile" else getattr(np, name)(y)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(f, X)
+
+
+def test_long_tapes_behind_a_loop_warn_of_nothing_that_the_code_has_silenced():
+    def f(x):
+        with np.errstate(all="ignore"):
+            z = np.nan_to_num(np.log(-loop(x)))
+            for _ in range(1500):
+                z = np.sin(z) * 0.5 + x
+        return z
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(f, X)
+
+
+def test_what_changes_before_a_number_is_asked_for_is_changed_once():
+    state = {"calls": 0}
+
+    def f(x):
+        state["calls"] += 1
+        y = loop(x)
+        return y * 2 if y.sum() > 0 else y
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tape.compile(f)(X)
+    assert state == {"calls": 1}
