@@ -25,7 +25,8 @@ from tape.transforms.loops.trimming import runs_python
 
 __all__ = ["compute", "late_nodes", "placeholders_for", "takes_placeholders"]
 
-_MARKED = 1024  # elements of an array
+_MARKED = 1024
+"""Elements of an array that are NaN: so whoever takes a placeholder for a number is found out."""
 
 
 def placeholders_for(op: Op, attrs: dict[str, Any]) -> Results | None:
@@ -36,7 +37,7 @@ def placeholders_for(op: Op, attrs: dict[str, Any]) -> Results | None:
     for k, example in enumerate(steps.body.results()):
         times = () if k < steps.states else (steps.length,)
         result = np.zeros((*times, *example.shape), example.dtype)
-        if example.dtype.kind in "fc":  # the first elements: the rest of a large one takes no memory
+        if example.dtype.kind in "fc":  # the rest of a large one takes no memory
             result.reshape(-1)[:_MARKED] = np.nan
         results.append(result[()])
     return Results(results)

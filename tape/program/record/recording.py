@@ -242,8 +242,8 @@ def record(
     """
     leaves, structure = tree.flatten((args, kwargs))
     inputs: list[int] = []
-    recorder = Recorder(name, keeps_places=keeps_places, postpones=postpones)
-    with avoided(), Sealed(name) as outside, recorder as trace:
+    trace = Recorder(name, keeps_places=keeps_places, postpones=postpones)
+    with avoided(), Sealed(name) as outside, trace:
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
                 leaves[k] = trace.argument(native(leaf))
