@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 
 import numpy as np
@@ -248,3 +249,75 @@ def test_what_changes_before_a_number_is_asked_for_is_changed_once():
         warnings.simplefilter("ignore")
         tape.compile(f)(X)
     assert state == {"calls": 1}
+
+
+def text_of_inner(x):
+    texts = []
+    tape.grad(lambda v: (texts.append(f"{np.sum(v):.3f}"), np.sum(v))[1])(loop(x))
+    return x if "nan" in texts[0] else -x
+
+
+def saved(x):
+    file = io.BytesIO()
+    np.save(file, loop(x))
+    file.seek(0)
+    return x * np.load(file)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        text_of_inner,
+        saved,
+        lambda x: x if "nan" in np.array2string(loop(x)) else -x,
+        lambda x: x * len(np.array_repr(loop(x))),
+        lambda x: tape.fori_loop(0, 3, lambda i, y: -y if f"{y[0]:.1f}" == "nan" else 2 * y, loop(x)),
+    ],
+)
+def test_texts_and_files_have_the_numbers_of_the_loop(f):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(tape.compile(f)(X), f(X))
+
+
+def test_what_is_printed_before_a_branch_is_printed_once(capsys):
+    def f(x):
+        y = loop(x)
+        print("the sum is", y.sum())
+        return y if y.sum() > 0 else -y
+
+    tape.compile(f)(X)
+    assert capsys.readouterr().out.count("the sum is") == 1
+
+
+def test_settings_that_let_errors_be_raised_raise_in_the_first_call():
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        tape.compile(lambda x: np.log(-loop(x)))(X)
+
+
+def test_an_end_of_the_recording_that_code_makes_something_else_of_is_one():
+    def f(x):
+        y = loop(x)
+        try:
+            z = tape.checkpoint(np.sin)(y)
+        except BaseException as error:
+            raise SystemExit(3) from error
+        return z
+
+    for _ in range(2):
+        np.testing.assert_allclose(tape.compile(f)(X), np.sin(loop(X)))
+
+
+def test_a_function_of_the_user_is_called_once_behind_a_loop():
+    calls = []
+
+    def noted(x):
+        calls.append(x)
+        return 2 * x
+
+    op = Op(noted, vjp=[lambda g, out, x: 2 * g], name="noted")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tape.compile(lambda x: op(loop(x)) if op(loop(x)).sum() > 0 else x)(X)
+    assert 2 <= len(calls) <= 4
+    np.testing.assert_allclose(calls, [loop(X)] * len(calls))

@@ -49,6 +49,11 @@ def traced(value: Any) -> Any:
     return value
 
 
+def shown(value: Any) -> Any:
+    """The value of a handle to show: of one that a program computes anew, its number in this call."""
+    return value.number if value.is_traced else value.node.value
+
+
 def is_number(value: Any) -> bool:
     """Return whether a value stands for a Python number in a function that is being compiled.
 

@@ -18,12 +18,13 @@ from tape import errors
 from tape.conversion.numbers import NotFree, freed
 from tape.core.dispatch import recorder
 from tape.core.interpreter import OPEN
+from tape.core.nesting import shown
 from tape.core.node import Handle
 from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS
 from tape.inplace.aliases import are_related
 
 # Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
-_ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
+_ON_TYPES: frozenset[Callable[..., Any]] = frozenset(
     {
         np.shape,
         np.ndim,
@@ -31,19 +32,23 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
         np.result_type,
         np.can_cast,
         np.common_type,
-        np.min_scalar_type,
         np.iscomplexobj,
         np.isrealobj,
+        np.einsum_path,
+        np.diag_indices_from,
+        np.tril_indices_from,
+        np.triu_indices_from,
+    }
+)
+_ON_NUMBERS: frozenset[Callable[..., Any]] = frozenset(
+    {
+        np.min_scalar_type,
         np.array_equal,
         np.array_equiv,
         np.allclose,
         np.array_repr,
         np.array_str,
         np.array2string,
-        np.einsum_path,
-        np.diag_indices_from,
-        np.tril_indices_from,
-        np.triu_indices_from,
         np.save,
         np.savetxt,
         np.savez,
@@ -176,8 +181,9 @@ def call_function(
                     "memory. Call it outside"
                 )
             return are_related(*args[:2])
-        if func in _ON_VALUES:
-            return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
+        if func in _ON_TYPES or func in _ON_NUMBERS:
+            read = shown if func in _ON_NUMBERS else operator.attrgetter("node.value")
+            return func(*_values_in(args, read), **{key: _values_in(x, read) for key, x in kwargs.items()})
         function = _find(func)
         if function is None:
             raise _no_rule(_title(func))
@@ -208,12 +214,12 @@ def _title(function: Any) -> str:
     return f"{module}.{function.__name__}".replace("numpy", "np", 1)
 
 
-def _values_in(argument: Any) -> Any:
+def _values_in(argument: Any, read: Callable[[Any], Any]) -> Any:
     """Return the values of Vars, one level down: outer Vars may have to know what is read of them."""
     if isinstance(argument, Handle):
-        return argument.node.value
+        return read(argument)
     if isinstance(argument, (list, tuple)):
-        return type(argument)(_values_in(part) for part in argument)
+        return type(argument)(_values_in(part, read) for part in argument)
     return argument
 
 

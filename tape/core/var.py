@@ -16,8 +16,8 @@ from tape import errors
 from tape.conversion.foreign import is_sparse
 from tape.conversion.numbers import check_hash
 from tape.core.absent import lacking
-from tape.core.dispatch import need_numbers
 from tape.core.interpreter import OPEN
+from tape.core.nesting import shown
 from tape.core.node import snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, note_options
 from tape.core.operands import other_operand
@@ -101,11 +101,10 @@ class Var(InPlaceMethods):
         self.node.name = name
 
     def __repr__(self) -> str:
-        need_numbers()
         if isinstance(self.node, Stale):
             return f"Var({self.node!r}, id={self.id})"
         name = f", name={self.name!r}" if self.name else ""
-        return f"Var({short(self.node.value)}{name}, id={self.id})"
+        return f"Var({short(shown(self))}{name}, id={self.id})"
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if hasattr(type(self), name)]

@@ -10,6 +10,7 @@ import numpy as np
 from tape import errors
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import check_array, check_number
+from tape.core.nesting import batch_below, traced
 from tape.core.node import Handle, plain
 
 
@@ -104,7 +105,9 @@ class PlainNumbers(Handle):
         if not spec:
             return repr(self)
         self._scalar("format")
-        return format(plain(self).item(), spec)
+        below: Any = traced(self)
+        is_traced = isinstance(below, Handle) and batch_below(self) is None
+        return format((below.number if is_traced else plain(self)).item(), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if (deferred := left_to_var(self)) is not None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.core.node import plain
 
 LIMIT = 1024
 """Largest number of elements that are read: each content is a program of its own."""
@@ -38,8 +37,7 @@ def content(array: Any) -> np.ndarray:
             f"for each content; that is done for {LIMIT} elements at most. To index, write "
             "np.asarray(X, like=i)[i] or tape.ops.getitem(X, i), which record"
         )
-    array.trace.need_numbers()
-    found = np.array(plain(array))
+    found = np.array(array.number)
     if not array.size:
         return found
     flat = ops.reshape(array, -1)

@@ -166,8 +166,7 @@ def _among_numbers(
     if not isinstance(x, Handle) and not isinstance(y, Handle):
         return arithmetic(x, y)
     recorder: Any = next(z for z in (x, y) if isinstance(z, Handle)).trace
-    recorder.need_numbers()
-    numbers = [exact(plain(z)) if isinstance(z, Handle) else z for z in (x, y)]
+    numbers = [exact(recorder.value_of(z)) if isinstance(z, Handle) else z for z in (x, y)]
     with recorder.raising():
         number = arithmetic(*numbers)
     if isinstance(number, complex) and not any(isinstance(z, complex) for z in numbers):

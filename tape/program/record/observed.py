@@ -51,7 +51,11 @@ class Observed:
 
     def raises(self) -> bool:
         """Return whether errors were raised or reported at that time, or warnings of them were errors."""
-        return bool(_REPORTED & {*self._chosen.values()}) or any(rule[0] == "error" for rule in self._rules)
+        return self.reports() or any(rule[0] == "error" for rule in self._rules)
+
+    def reports(self) -> bool:
+        """Return whether NumPy's settings let errors be raised or reported at that time."""
+        return bool(_REPORTED & {*self._chosen.values()})
 
     def is_same(self) -> bool:
         """Return whether nothing has been set since; False also where it was set to what it had been."""

@@ -118,7 +118,7 @@ class Recorder(Trace):
         with other numbers: see `tape.program.record.postponed`.
     """
 
-    __slots__ = ("_constants", "_seen", "are_numbers_needed", "caught", "guards", "has_postponed",
+    __slots__ = ("_constants", "_numbers", "_seen", "are_numbers_needed", "caught", "guards", "has_postponed",
                  "int_guards", "ints_computed", "ints_guarded", "ints_read", "is_computing",
                  "keeps_places", "late", "look_at", "notes", "numbers_read", "observed", "postpones",
                  "reads_layout", "settings", "takes_ints")  # fmt: skip
@@ -148,8 +148,9 @@ class Recorder(Trace):
         self.takes_ints = False
         self.reads_layout = False
         self.late: list[LateCall] = []
-        self.postpones = postpones and self.watching is None
+        self.postpones = postpones and self.watching is None and not self.settings.reports()
         self.has_postponed = False
+        self._numbers = postponed.Numbers(self.nodes)
         self.are_numbers_needed = False
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
@@ -204,13 +205,14 @@ class Recorder(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
-        self.observe(op, operands, attrs)
+        self.observe()
         if op.is_users:
             self.read_ints_of([op.forward])
         ref = self.ref
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
         before = self.is_computing
+        needs_numbers = self.has_postponed and not postponed.takes_placeholders(op, operands, attrs)
         try:
             for operand in operands:
                 if not isinstance(operand, Handle):
@@ -223,9 +225,10 @@ class Recorder(Trace):
                 else:  # of a trace further out
                     return super().process(op, operands, attrs)
             self.is_computing = True
-            value = self._computed(op, inputs[1::2], attrs)
+            value = (
+                self._with_numbers(op, inputs, attrs) if needs_numbers else self._computed(op, inputs, attrs)
+            )
         except Exception as error:
-            self.need_numbers()
             if isinstance(error, errors.TapeError):
                 tell_places(error, operands)
             self.caught = error
@@ -241,18 +244,46 @@ class Recorder(Trace):
             note_view(self, var, operands[0])
         return var
 
-    def _computed(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def _computed(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the value of an operation; a placeholder for that of a postponed loop, or behind one."""
         if self.postpones and (results := postponed.placeholders_for(op, attrs)) is not None:
             self.has_postponed = True
             return results
         if not self.has_postponed:
-            return op.compute(operands, attrs)
-        with np.errstate(all="ignore"):
-            return op.compute(operands, attrs)
+            return op.compute(inputs[1::2], attrs)
+        try:
+            with np.errstate(all="ignore"):
+                return op.compute(inputs[1::2], attrs)
+        except Exception:  # as of an index that is out of bounds
+            return self._with_numbers(op, inputs, attrs)
+
+    def _with_numbers(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Return the value of an operation which has to know the numbers of its operands."""
+        pairs = zip(inputs[::2], inputs[1::2], strict=True)
+        operands = [operand if id is None else self._numbers_of(id) for id, operand in pairs]
+        value = op.compute(operands, attrs)
+        self._numbers.note(len(self.nodes), value)
+        return value
+
+    def _numbers_of(self, id: int) -> Any:
+        try:
+            return self._numbers.of(id)
+        except Exception:  # in a loop: plain Python raises it at its line
+            self.need_numbers()
+            raise
+
+    def value_of(self, var: Any) -> Any:
+        """Return the value of a Var; where the tape has a placeholder, it is computed."""
+        if not self.has_postponed:
+            return var.node.value
+        before, self.is_computing = self.is_computing, True
+        try:
+            return self._numbers_of(var.id)
+        finally:
+            self.is_computing = before
 
     def need_numbers(self) -> None:
-        """End the recording if a loop was postponed: it has to run, as somebody asks for numbers."""
+        """End the recording if a loop was postponed: it has to run, as somebody looks at all values."""
         if self.has_postponed:
             self.are_numbers_needed = True
             raise NumbersNeeded
@@ -273,13 +304,13 @@ class Recorder(Trace):
             for number in INTERNAL["uses"](functions).ints:
                 number.read()
 
-    def observe(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> None:
-        """Note if floating-point errors are raised or reported that would not have been at the start.
-
-        End the recording if an operation needs numbers that are not there.
-        """
+    def check_operands(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> None:
+        """End the recording if an operation in the body of a loop may not be handed placeholders."""
         if self.has_postponed and not postponed.takes_placeholders(op, operands, attrs):
             self.need_numbers()
+
+    def observe(self) -> None:
+        """Note if floating-point errors are raised or reported that would not have been at the start."""
         if not self.observed and not self.settings.is_harmless():
             self.observed = self.settings.change()
 
@@ -304,8 +335,8 @@ class Recorder(Trace):
 
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
         """Return the number in a Var of shape (), which becomes a guard."""
-        self.need_numbers()
-        outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)
+        value = self.value_of(var)
+        outcome = bool(value) if kind == "bool" else int(value)
         self._guard(var.id, kind, outcome)
         return outcome
 
@@ -334,7 +365,7 @@ class Recorder(Trace):
 
 
 class NumbersNeeded(BaseException):
-    """Raised where somebody asks for numbers that depend on loops which were postponed.
+    """Raised where somebody looks at values which may depend on loops that were postponed.
 
     No code is to take it for its own error.
     """

@@ -259,6 +259,10 @@ def record(
         except Exception:  # which may be due to placeholders
             trace.need_numbers()
             raise
+        except BaseException:
+            if trace.are_numbers_needed:  # and something has made something else of what says so
+                raise NumbersNeeded from None
+            raise
     if trace.are_numbers_needed:  # and something has caught what says so
         raise NumbersNeeded
     has_postponed, trace.has_postponed = trace.has_postponed, False

@@ -19,7 +19,7 @@ from tape.conversion.callers import Caller, is_asked_by_user, is_shown
 from tape.conversion.foreign import left_to_var
 from tape.conversion.numbers import WRITTEN, refuse_tried
 from tape.core.absent import lacking
-from tape.core.dispatch import need_numbers, resolve
+from tape.core.dispatch import resolve
 from tape.core.interpreter import OPEN, innermost_open
 from tape.core.node import Handle, plain
 from tape.core.var import Var
@@ -76,6 +76,12 @@ class Traced(Var, metaclass=_Opaque):
             return type(self)
         return np.ndarray if isinstance(self.node, Stale) else type(exact(plain(self)))
 
+    @property
+    def number(self) -> Any:
+        """The value in this call, for those who do not make the program depend on it."""
+        recorder: Any = self.trace_ref()
+        return self.node.value if recorder is None else recorder.value_of(self)
+
     # ---- becoming a plain number ---------------------------------------------------------------
 
     def __bool__(self) -> bool:
@@ -92,9 +98,8 @@ class Traced(Var, metaclass=_Opaque):
             return int(inside)
         self._scalar("int")
         recorder: Any = self.trace
-        recorder.need_numbers()
         with recorder.raising():
-            number = int(plain(self).item())  # raises what int raises
+            number = int(recorder.value_of(self).item())  # raises what int raises
             least = NO_INTEGER + (self.dtype.kind == "f")
             if not least <= number < 2**63:
                 raise errors.ConversionError(
@@ -202,7 +207,6 @@ class Traced(Var, metaclass=_Opaque):
         Texts of floats, and of more than `LIMIT` elements, are those of the recording: most are printed.
         Where code runs again they are those of its numbers; as rows of a program it may ask for none.
         """
-        need_numbers()
         if not OPEN or isinstance(self.node, Stale) or is_shown():
             return None
         inside: Any = resolve(self)
@@ -219,7 +223,7 @@ class Traced(Var, metaclass=_Opaque):
         if self.ndim:
             return np.asarray(asked)
         bool(asked) if self.dtype == bool else int(asked)
-        return exact(plain(asked))
+        return exact(asked.number)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if (deferred := left_to_var(self)) is not None:

@@ -237,7 +237,8 @@ class BodyTrace(Trace):
         """Compute, and append a node."""
         program = self._recorder
         if program is not None:
-            program.observe(op, operands, attrs)
+            program.observe()
+            program.check_operands(op, operands, attrs)
         operands = [self.own(operand) for operand in operands]
         try:
             with computing(program), quietly(program):
@@ -270,6 +271,12 @@ class BodyVar(Var):
         if not is_asked_by_user():
             return type(self)
         return np.ndarray if isinstance(self.node, Stale) else type(plain(self))
+
+    @property
+    def number(self) -> Any:
+        """The value in the step that is recorded."""
+        need_numbers()
+        return self.node.value
 
     def _refuse(self, how: str) -> NoReturn:
         trace: Any = self.trace
