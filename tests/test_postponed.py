@@ -321,3 +321,17 @@ def test_a_function_of_the_user_is_called_once_behind_a_loop():
         tape.compile(lambda x: op(loop(x)) if op(loop(x)).sum() > 0 else x)(X)
     assert 2 <= len(calls) <= 4
     np.testing.assert_allclose(calls, [loop(X)] * len(calls))
+
+
+def test_a_view_whose_place_depends_on_a_loop_shares_what_it_does():
+    """Where a view is must be known when what it is of is written to."""
+
+    def f(x):
+        rows = np.ones((6, 6)) * (1.0 + 0.0 * np.tanh(x[0]))
+        part = rows[np.argmax(loop(x))]
+        rows[-1] = loop(x)
+        return rows + part
+
+    with pytest.raises(tape.errors.InPlaceError):
+        tape.compile(f)(X)
+    call(lambda x: loop(x)[np.argmin(loop(x))] * x, X)

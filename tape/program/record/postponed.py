@@ -104,6 +104,11 @@ class Numbers:
                 known[one] = _value_of(nodes[one], known)
         return known[id] if id in known else nodes[id].value
 
+    def is_late(self, id: int) -> bool:
+        """Return whether the value of a node may be a placeholder."""
+        self._look()
+        return id in self._late
+
     def note(self, id: int, value: Any) -> None:
         """Note that the value of a node, which is about to be appended, is no placeholder."""
         self._look()

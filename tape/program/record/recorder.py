@@ -212,6 +212,8 @@ class Recorder(Trace):
         inputs: list[Any] = []
         arrays: list[np.ndarray] = []
         before = self.is_computing
+        if self.has_postponed and op.view is not None:
+            self._check_index(operands[1:])
         needs_numbers = self.has_postponed and not postponed.takes_placeholders(op, operands, attrs)
         try:
             for operand in operands:
@@ -256,6 +258,14 @@ class Recorder(Trace):
                 return op.compute(inputs[1::2], attrs)
         except Exception:  # as of an index that is out of bounds
             return self._with_numbers(op, inputs, attrs)
+
+    def _check_index(self, index: Sequence[Any]) -> None:
+        """End the recording if a placeholder says where a view is: on that depends what shares its memory."""
+        for part in index:
+            if isinstance(part, Handle) and (
+                part.trace_ref is not self.ref or self._numbers.is_late(part.id)
+            ):
+                self.need_numbers()
 
     def _with_numbers(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the value of an operation which has to know the numbers of its operands."""
