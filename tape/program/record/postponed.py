@@ -88,6 +88,7 @@ class Numbers:
         self._late: set[int] = set()
         self._seen: list[Node] = []
         self._known: dict[int, Any] = {}  # by node
+        self._noted: dict[int, Any] = {}
 
     def of(self, id: int) -> Any:
         """Return the value of a node."""
@@ -111,8 +112,7 @@ class Numbers:
 
     def note(self, id: int, value: Any) -> None:
         """Note that the value of a node, which is about to be appended, is no placeholder."""
-        self._look()
-        self._known[id] = value
+        self._noted[id] = value
 
     def _look(self) -> None:
         """Find out which nodes are late, of those that are new."""
@@ -124,6 +124,8 @@ class Numbers:
         for id in range(len(seen), len(nodes)):
             _note_if_late(nodes, id, self._late)
             seen.append(nodes[id])
+            if self._noted.pop(id, None) is nodes[id].value:  # else its node was not appended
+                self._known[id] = nodes[id].value
 
 
 def _value_of(node: Node, known: dict[int, Any]) -> Any:

@@ -114,8 +114,8 @@ class Recorder(Trace):
     are_numbers_needed : bool
         Whether the recording has ended for that reason: see `need_numbers`.
     has_postponed : bool
-        Whether loops were left to the program. Values that depend on their results are of the right types,
-        with other numbers: see `tape.program.record.postponed`.
+        Whether loops were left to the program. Values that depend on their results are placeholders then, of
+        the right types: see `tape.program.record.postponed`; `value_of` has the numbers.
     """
 
     __slots__ = ("_constants", "_numbers", "_seen", "are_numbers_needed", "caught", "guards", "has_postponed",
