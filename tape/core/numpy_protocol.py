@@ -23,7 +23,8 @@ from tape.core.node import Handle
 from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS
 from tape.inplace.aliases import are_related
 
-# Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
+# Questions about an array, and arrays merely shaped like it: answered from the value, never recorded. Some
+# ask for its type alone, the others for its numbers, which may have to be computed first.
 _ON_TYPES: frozenset[Callable[..., Any]] = frozenset(
     {
         np.shape,

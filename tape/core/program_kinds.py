@@ -217,9 +217,12 @@ def _nested(refs: Sequence[Any]) -> Sequence[Any] | None:
             if not (trace.is_plain or trace.is_deferring):
                 return None
     program = traces[-1]
-    if not program.is_program or program.is_computing or program.watching is not None:
-        return None
-    if program.has_postponed:
+    if (
+        not program.is_program
+        or program.is_computing
+        or program.watching is not None
+        or program.has_postponed
+    ):
         return None
     if not program.settings.is_same():
         return None

@@ -156,15 +156,15 @@ class Maker:
     # ---- a recording -----------------------------------------------------------------------------
 
     def _recorded(
-        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any], is_of_use: bool = True
+        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any], wants_result: bool = True
     ) -> Any:
-        """Record the call as a path of its own, and return the result; None if that is of no use."""
+        """Record the call as a path of its own, and return the result, or None if nobody wants it."""
         try:
             try:
-                return self._with_a_path(known, args, kwargs, is_of_use)
+                return self._with_a_path(known, args, kwargs, wants_result)
             except NumbersNeeded:
                 self._postpones = False
-                return self._with_a_path(known, args, kwargs, is_of_use)
+                return self._with_a_path(known, args, kwargs, wants_result)
         except _InVain as why:
             has_ints, error = why.has_ints, why.error
         if has_ints:
@@ -175,7 +175,7 @@ class Maker:
         return result
 
     def _with_a_path(
-        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any], is_of_use: bool
+        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any], wants_result: bool
     ) -> Any:
         """Return the result of a call that is recorded; there is a path of it, if nothing hinders one.
 
@@ -208,7 +208,7 @@ class Maker:
             known.awaits = str(missing)
             return Results(recorded).restore(leaves or recorded.values())
         path = self._kept(known, recorded, program, before, names, arrays)
-        if not is_of_use:  # arguments that are donated are still needed
+        if not wants_result:  # arguments that are donated are still needed
             return None
         return self._run(path, known, args, kwargs) if leaves is None else path.restore(leaves)
 
@@ -306,7 +306,7 @@ class Maker:
         if not known.paths:
             state.restore()
             in_order, named = in_c_order((args, kwargs))
-            self._recorded(known, in_order, named, is_of_use=False)
+            self._recorded(known, in_order, named, wants_result=False)
             raise _InVain
         return False
 

@@ -165,8 +165,8 @@ def _among_numbers(
     x, y = _unless_bool(x), _unless_bool(y)
     if not isinstance(x, Handle) and not isinstance(y, Handle):
         return arithmetic(x, y)
+    numbers = [exact(z.number) if isinstance(z, Handle) else z for z in (x, y)]  # type: ignore[attr-defined]
     recorder: Any = next(z for z in (x, y) if isinstance(z, Handle)).trace
-    numbers = [exact(recorder.value_of(z)) if isinstance(z, Handle) else z for z in (x, y)]
     with recorder.raising():
         number = arithmetic(*numbers)
     if isinstance(number, complex) and not any(isinstance(z, complex) for z in numbers):

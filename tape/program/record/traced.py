@@ -97,9 +97,8 @@ class Traced(Var, metaclass=_Opaque):
         if inside is not self:
             return int(inside)
         self._scalar("int")
-        recorder: Any = self.trace
-        with recorder.raising():
-            number = int(recorder.value_of(self).item())  # raises what int raises
+        with self.trace.raising():
+            number = int(self.number.item())  # raises what int raises
             least = NO_INTEGER + (self.dtype.kind == "f")
             if not least <= number < 2**63:
                 raise errors.ConversionError(
