@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 
 def branch(x):
@@ -80,11 +80,13 @@ def check(case, how, rows):
             np.testing.assert_allclose(f(x), expected, rtol=1e-6, atol=1e-9)
 
 
+@takes_long
 @grid(ids=lambda value: getattr(value, "__name__", value), times=1, case=CASES, how=[*DERIVED])
 def test_each_element_has_the_derivatives_that_it_has_alone(case, how):
     check(case, how, (ROWS[:2], ROWS[:3], ROWS, ROWS[:2, :2]))
 
 
+@takes_long
 @pytest.mark.parametrize("how", some(["linearize", "jacobian fwd", "jacobian rev"], every=3))
 def test_each_element_takes_steps_of_its_own(how):
     check(adaptive_steps, how, (ROWS[:3], ROWS[:2, :2]))

@@ -8,6 +8,7 @@ from tape import ops
 from tape.program.ir.builder import Builder
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
+from tests.tiers import takes_long
 
 INF, NAN = np.inf, np.nan
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 1e308, -1e308, 5e-324, 2.5])
@@ -111,6 +112,7 @@ COMPARISONS = {
 }
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", COMPARISONS)

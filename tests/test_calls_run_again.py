@@ -13,7 +13,7 @@ import tape
 from tape import errors
 from tests.oracles import assert_close
 from tests.random_state import differences
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 
 def read_by_range(count, x, n):
@@ -111,6 +111,7 @@ def test_state_is_that_of_plain_python_in_any_layout_and_on_any_path(name, order
         assert type(counting.total) in (float, np.float64)
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
 def test_random_models_are_left_as_plain_calls_leave_them():
     found = [difference for seed in range(rounds(60)) for difference in differences(seed)]

@@ -21,6 +21,7 @@ from tape.program.ir.values import Value
 from tape.program.record.recording import record
 from tests.op_table import TWO_OF_EACH, one_of_each
 from tests.test_program import gradient
+from tests.tiers import takes_long
 
 FLOAT = np.dtype(float)
 
@@ -193,6 +194,7 @@ def tamperings(instruction):
         yield {"operands": (*instruction.operands, 0, 0)}
 
 
+@takes_long
 def test_every_instruction_is_checked_for_its_attributes_shape_dtype_and_operands():
     """In the programs of all operations: each kind of instruction is tampered with once."""
     seen = set()

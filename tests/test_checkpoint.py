@@ -13,6 +13,7 @@ from tape import errors, ops
 from tape.core import interpreter
 from tape.transforms import checkpoint
 from tests.oracles import assert_close, assert_same
+from tests.tiers import takes_long
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(3, 3)) / 2
@@ -375,6 +376,7 @@ def peak(f: Any, *args: Any) -> int:
         tracemalloc.stop()
 
 
+@takes_long
 def test_memory_is_saved():
     blocks, layers, size = 16, 16, 20_000
 

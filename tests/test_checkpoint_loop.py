@@ -14,7 +14,7 @@ from tape.transforms import checkpoint_loop
 from tape.transforms._revolve import forward_steps, repetitions, split
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER, OUTER, TRANSFORMS, A, X, peak
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 
 def plain_loop(body: Any, state: Any, steps: int, snapshots: int = 0) -> Any:
@@ -71,6 +71,7 @@ PROGRAMS = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_it_equals_the_loop(program, transform):
@@ -268,6 +269,7 @@ def test_no_more_states_are_held_than_snapshots(steps, snapshots):
     assert most <= snapshots - 1 + 2
 
 
+@takes_long
 def test_peak_memory_of_many_steps():
     def run(loop: Any) -> Any:
         return lambda x: np.sum(loop(lambda s, step: np.sin(s) + s, x, 2000, 10))
@@ -277,6 +279,7 @@ def test_peak_memory_of_many_steps():
     assert saved < plain / 40
 
 
+@takes_long
 def test_peak_memory_does_not_grow_with_closures():
     w = np.ones(rounds(20_000, plain=5_000))
 

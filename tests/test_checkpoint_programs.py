@@ -11,6 +11,7 @@ from tape.scipy import integrate, optimize
 from tape.transforms import checkpoint
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import A, V, X
+from tests.tiers import takes_long
 
 
 def callbacks(compiled: Any) -> list[str]:
@@ -50,6 +51,7 @@ COMPILED = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("derive", COMPILED)
 @pytest.mark.parametrize("name", IN_PROGRAMS)
 def test_checkpoints_are_rows_of_a_program_and_the_same(name, derive):
@@ -144,6 +146,7 @@ CALLING_BACK = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", CALLING_BACK)
 def test_functions_that_are_called_back_take_the_branch_of_each_call(name):
     def f(x, b):

@@ -10,7 +10,7 @@ import tape
 from tape import errors
 from tape.core.closures import Bound
 from tape.scipy import integrate, optimize
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 X = np.array([0.1, 0.2, 0.3])
 TIMES = np.array([0.0, 0.5, 1.0])
@@ -214,6 +214,7 @@ def test_what_a_function_closes_over_is_what_it_was(name, derivative, written):
     np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
+@takes_long
 @pytest.mark.parametrize("is_general", some([True, False], every=2))
 def test_integrals_over_several_variables(is_general):
     def loss(p):

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from tape import errors
 from tape.command.values import assignments, expression_text, is_assignment, pieces, value
+from tests.tiers import takes_long
 
 FLOATS = st.floats(allow_nan=False, width=64)
 
@@ -79,6 +80,7 @@ def test_what_is_no_value_is_refused_with_a_reason(text, said):
         value(text, "a")
 
 
+@takes_long
 @given(st.text(max_size=30))
 def test_any_text_is_a_value_or_an_error_of_ours(text):
     if text.startswith("@"):

@@ -16,6 +16,7 @@ from tape import errors, tree
 from tape.program.record.recording import record
 from tests.compiled import alike, vectors
 from tests.oracles import pytorch
+from tests.tiers import takes_long
 
 # ---- what is static ------------------------------------------------------------------------------
 
@@ -324,6 +325,7 @@ BUFFERS = [
 ]  # fmt: skip
 
 
+@takes_long
 @pytest.mark.parametrize("pair", BUFFERS)
 def test_donated_array_that_shares_a_buffer_with_another_is_copied(pair):
     step = tape.compile(lambda w, x: (w * 2, x + w[::-1]), donate=0)

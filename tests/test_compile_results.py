@@ -12,6 +12,7 @@ import tape
 from tape import errors, tree
 from tape.program.runtime import plain
 from tests.compiled import RNG, alike, check, vectors
+from tests.tiers import takes_long
 
 
 def loss(params, x, y):
@@ -201,6 +202,7 @@ ARITHMETIC = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", ARITHMETIC)
 @pytest.mark.parametrize("a", NUMBERS, ids=repr)
 def test_dtypes_are_those_of_eager(name, a):

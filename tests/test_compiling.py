@@ -20,6 +20,7 @@ from tape.kernels.groups import ALL
 from tape.kernels.making import received, sent
 from tape.program.native import compiling, opcodes
 from tape.system import cache
+from tests.tiers import takes_long
 
 
 class Made:
@@ -221,6 +222,7 @@ def test_a_function_that_llvm_would_not_find_is_refused():
         compiling._check_symbols("fold", module("exp", "numba_novelty"))
 
 
+@takes_long
 def test_a_unit_is_compiled_to_code_that_runs():
     """Really, in this process."""
     objects = compiling._compiled("eager", ["sum_rows d"])

@@ -9,6 +9,7 @@ import pytest
 import tape
 from tape import errors, ops
 from tests.oracles import assert_close, assert_same, difference, difference_gradient
+from tests.tiers import takes_long
 
 RNG = np.random.default_rng(0)
 
@@ -329,6 +330,7 @@ def test_checkpoints(name):
     assert_close(along, expected, 1e-13)
 
 
+@takes_long
 def test_differential_equations():
     """A holomorphic one by all it depends on, and one that turns by the conjugate."""
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tape
 from tape.program.ir import compression, rewrite
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 N = 12
 
@@ -219,6 +220,7 @@ def derivative(f, how, seed):
     return tape.jacobian(f, mode=how)
 
 
+@takes_long
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(STEPS), max_size=7),

@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape import errors
 from tests.oracles import message_of
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 from tests.ways_out import NUMBERS, OF_ARRAYS, OF_NUMBERS
 
 WAYS = {**OF_NUMBERS, **{f"array: {name}": way for name, way in OF_ARRAYS.items()}}
@@ -106,6 +106,7 @@ BY_IDENTITY = ("hash", "dict", "set", "in a set")
 """On a plain trace Vars are keys by identity, as `Trace.jvp` takes them."""
 
 
+@takes_long
 @pytest.mark.parametrize("name", WAYS)
 def test_every_way_gives_the_derivative_or_an_error(name):
     f = function(name)
@@ -134,6 +135,7 @@ def test_every_way_gives_the_second_derivative_or_an_error(name):
                 np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3, err_msg=f"{name} in {how}")
 
 
+@takes_long
 @pytest.mark.parametrize("name", WAYS)
 def test_every_way_gives_the_value_in_a_program_or_an_error(name):
     """Nothing is frozen from the first call: of a float, a NumPy scalar, an array; nor in a derivative."""

@@ -12,7 +12,7 @@ from tape import errors
 from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import TRANSFORMS, A, V, X
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 KINDS = [tape.custom_vjp, tape.custom_jvp]
 
@@ -428,6 +428,7 @@ RECORDED = {
 }
 
 
+@takes_long
 @grid(transform=TRANSFORMS, kind=KINDS, times=2)
 def test_functions_of_numpy_code_are_rows_of_a_program(transform, kind):
     sin, two = RECORDED[kind]()

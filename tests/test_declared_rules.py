@@ -15,6 +15,7 @@ from tape.interpreters.batching import Lanes
 from tests.op_table import CASES, TWO_OF_EACH
 from tests.oracles import is_float
 from tests.test_program import gradient
+from tests.tiers import takes_long
 
 ONE_BY_ONE = """
 argwhere bincount bins_of convolve correlate extreme_positions flatnonzero hashing_order histogram
@@ -169,6 +170,7 @@ def declared():
     return found
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("expected", "lacks"),
     [
@@ -202,6 +204,7 @@ def test_costs_are_declared(declared, expected, is_such):
     assert {name for name, calls in declared.items() if is_such(calls)} == set(expected.split())
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 def test_batches_of_any_size_take_as_many_operations():
     found = set()

@@ -18,7 +18,7 @@ from tape.transforms.loops import catching_up, repeats
 from tape.transforms.loops.deferring import DeferredVar, DeferringTrace
 from tape.transforms.loops.operation import STEPS
 from tests.random_repeats import AT, NEVER, OTHERWISE, W, X, assert_alike, differs, early
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 """Where a warning is an error, nothing is deferred."""
@@ -102,6 +102,7 @@ def test_second_derivatives(name):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+@takes_long
 @pytest.mark.usefixtures("ways")
 def test_in_batches_and_forwards():
     f = loop(OTHERWISE["a slice"])
@@ -434,6 +435,7 @@ def test_an_interrupted_recording_leaves_nothing_open(monkeypatch):
     assert_alike(loop(), W, X)
 
 
+@takes_long
 def test_most_loops_are_deferred(deferred):
     """All but those that do in each step what is not deferred."""
     not_deferred = []

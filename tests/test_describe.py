@@ -18,6 +18,7 @@ from tape.program.report.profile import Profile, Timing
 from tests.compiled import called_back
 from tests.op_table import TWO_OF_EACH, one_of_each
 from tests.oracles import gradient_of_sines
+from tests.tiers import takes_long
 
 SOURCES = ("input", "constant", "literal")
 
@@ -55,6 +56,7 @@ def gradient_program(case):
 # ---- the list of instructions ------------------------------------------------------------------------
 
 
+@takes_long
 def test_every_instruction_has_a_line():
     ops = set()
     for case in one_of_each(TWO_OF_EACH):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 for needed in ("sklearn", "matplotlib", "tqdm"):
     if find_spec(needed) is None:
@@ -46,6 +46,7 @@ def test_trains_to_97_percent(capsys):
     assert run(capsys, "--output", "")[1] >= 0.97
 
 
+@takes_long
 def test_the_picture_is_written(capsys, tmp_path):
     path = tmp_path / "digits.png"
     printed, _ = run(capsys, "--epochs", "1", "--output", str(path))
@@ -53,6 +54,7 @@ def test_the_picture_is_written(capsys, tmp_path):
     assert path.read_bytes().startswith(SIGNATURE)
 
 
+@takes_long
 @pytest.mark.parametrize("count", some([31, 0, 30], every=2))
 def test_any_number_of_mistakes_can_be_drawn(count):
     labels = np.arange(40) % 10

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_distributed_ranks import MPIEXEC, run_ranks
-from tests.tiers import is_full
+from tests.tiers import is_full, takes_long
 
 for needed in ("sklearn", "matplotlib", "tqdm"):
     if find_spec(needed) is None:
@@ -31,6 +31,7 @@ def result(printed):
     return line
 
 
+@takes_long
 def test_threads_get_the_same_numbers_and_the_picture_is_written(capsys, tmp_path):
     example().main(["--epochs", "1", "--output", str(tmp_path / "digits.png")])
     alone = result(capsys.readouterr().out)

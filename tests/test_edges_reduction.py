@@ -5,6 +5,7 @@ import pytest
 
 from tape import ops
 from tests.edges import check
+from tests.tiers import takes_long
 
 X = np.array([[0.3, -1.2, 2.5, 0.9], [1.7, 0.4, -0.6, 2.2], [-0.8, 1.1, 0.7, -1.9]])
 CUBE = np.random.default_rng(4).permutation(24).reshape(2, 3, 4) * 0.15 - 1.7
@@ -357,6 +358,7 @@ OTHERWISE = {
 """Other calls of which programs have no instructions, or batches no rule, for some operations."""
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ALL)
 def test_edges_of_reductions(name):

@@ -5,6 +5,7 @@ import pytest
 
 from tape import ops
 from tests.edges import check
+from tests.tiers import takes_long
 
 X = np.arange(1.0, 7.0).reshape(2, 3) / 7
 Y = np.cos(X) + 2
@@ -505,6 +506,7 @@ OTHERWISE = {
 """Calls of which programs have no instructions, or batches no rule, for some operations, and for which."""
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ALL)
 def test_edges_of_structure(name):

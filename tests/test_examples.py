@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tape
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 pytest.importorskip("matplotlib", reason="the examples need matplotlib")
 
@@ -172,6 +172,7 @@ def test_derivatives_of_the_gaussian_are_exact():
 # ---- what all of them do -------------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize("name", some(NAMES, every=2))
 def test_figures_are_printed_and_the_picture_is_written(name, capsys, tmp_path):
     path = tmp_path / "drawn.png"

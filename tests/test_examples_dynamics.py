@@ -10,6 +10,7 @@ import pytest
 
 import tape
 from tests.oracles import difference
+from tests.tiers import takes_long
 
 for needed in ("matplotlib", "tqdm"):
     pytest.importorskip(needed, reason=f"the examples need {needed}")
@@ -50,6 +51,7 @@ def test_loss_after_the_first_and_the_last_iteration(example, first, last):
     assert losses[-1] == example.loss(path[-1])
 
 
+@takes_long
 def test_missile_comes_close_within_the_limits_of_its_thrust(flown):
     assert flown.missile.shape == (missile.STEPS, 2)
     assert flown.plans.shape == (missile.STEPS, missile.HORIZON + 1, 2)
@@ -143,6 +145,7 @@ def test_gusts_are_the_only_surprise(flown):
 # ---- what all of them do -------------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("name", "figures"),
     [

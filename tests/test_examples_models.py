@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import tape
 import tape.scipy
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 pytest.importorskip("matplotlib", reason="the examples need matplotlib")
 pytest.importorskip("sklearn", reason="the examples need scikit-learn")
@@ -192,6 +192,7 @@ FITTED = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", some(FITTED, every=3))
 def test_what_is_fitted_is_known_from_elsewhere(name):
     FITTED[name]()

@@ -11,6 +11,7 @@ import pytest
 
 import tape
 from tape import nn, train
+from tests.tiers import takes_long
 
 for needed in ("sklearn", "matplotlib", "tqdm"):
     if find_spec(needed) is None:
@@ -26,6 +27,7 @@ def run(name, *options):
     import_module(f"examples.{name}").main(list(options))
 
 
+@takes_long
 def test_the_convolutional_network_learns_in_an_epoch(capsys, tmp_path):
     run("digits_conv", "--epochs", "1", "--output", str(tmp_path / "digits.png"))
     accuracy = float(capsys.readouterr().out.partition("accuracy ")[2].partition("%")[0])
@@ -100,6 +102,7 @@ def test_the_spiral_is_told_apart(capsys, tmp_path):
     assert (tmp_path / "spiral.png").read_bytes().startswith(SIGNATURE)
 
 
+@takes_long
 def test_the_sine_teaches_the_cosine(capsys, tmp_path):
     run("sine_lstm", "--epochs", "20", "--hidden", "30", "--output", str(tmp_path / "sine.png"))
     error = float(capsys.readouterr().out.partition("of the cosine ")[2].split()[0])
@@ -137,6 +140,7 @@ def test_a_table_of_that_rank_is_found_from_part_of_its_entries():
     assert factorisation.error_of(model, hidden) < 1e-2 * np.mean(table**2)
 
 
+@takes_long
 def test_the_residual_network_learns_in_two_epochs(capsys, tmp_path):
     small = "--epochs 2 --width 8"
     run("digits_residual", *small.split(), "--output", str(tmp_path / "residual.png"))

@@ -18,6 +18,7 @@ from tape.core import batch_rules
 from tape.expressions import Expression, expression
 from tape.expressions.functions import CONSTANTS, FUNCTIONS
 from tape.testing import check_grads
+from tests.tiers import takes_long
 
 X = np.array([0.2, 0.7, 1.3])
 Y = np.array([[0.5], [1.1]])
@@ -457,6 +458,7 @@ def test_the_error_can_be_pickled():
     assert (error.line, error.column, error.text) == (1, 3, "a +")
 
 
+@takes_long
 def test_what_is_within_the_limits_is_read():
     assert expression("(" * 100 + "x" + ")" * 100)(2) == 2
     assert expression("-" * 100 + "x")(2) == 2

@@ -17,7 +17,7 @@ from tape.expressions import expression
 from tape.expressions.functions import FUNCTIONS
 from tape.expressions.parse import Step
 from tape.testing import check_grads
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 # ---- nothing but the table -----------------------------------------------------------------------
 
@@ -289,6 +289,7 @@ def test_any_function_of_any_numbers(name, numbers):
         check(f"{name}({', '.join(numbers[: FUNCTIONS[name].most])})")
 
 
+@takes_long
 @settings(max_examples=rounds(150, plain=40), deadline=None)
 @given(st.sampled_from(TOKENS), st.sampled_from(TOKENS), st.integers(0, 20_000))
 @example("(", ")", 50_000)

@@ -12,7 +12,7 @@ from tape.errors import UnsupportedError
 from tape.expressions import Expression, expression
 from tape.expressions.functions import FUNCTIONS
 from tape.expressions.symbolic import _COMPOSED, _REWRITTEN, _SAME
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
 x, y = sympy.symbols("x y")
@@ -132,6 +132,7 @@ def test_deep_ones_get_lines():
     np.testing.assert_allclose(f(0.3), float(deep.subs(x, 0.3)))
 
 
+@takes_long
 def test_long_ones_stay_within_the_limits():
     long = sympy.sin(x * y) * sympy.exp(-(x**2)) / (1 + sympy.log(x + y) ** 2)
     for _ in range(5):

@@ -12,6 +12,7 @@ from tape.kernels.extremes import LONGEST
 from tape.program.ir import extremes, rewrite, tile_loops
 from tests.naive_program import compiled_for, run
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 
 def kernels(ir):
@@ -85,6 +86,7 @@ def test_tiles_have_it_too():
     assert_close(compiled(*args), tape.grad(f, argnums=1)(*args))
 
 
+@takes_long
 @settings(max_examples=60, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 6), min_size=1, max_size=3), data=st.data(), is_max=st.booleans(),

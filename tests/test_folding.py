@@ -10,6 +10,7 @@ from tape.program.program import Program
 from tape.program.record.recording import record
 from tests.naive_program import compiled_for, counts
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 KINDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 SHAPE = (2, 3, 1, 2)
@@ -57,6 +58,7 @@ def check(f, *args, tolerance=None, is_native=True):
     return left
 
 
+@takes_long
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_reductions_over_every_choice_of_axes(kind, dtype):
@@ -121,6 +123,7 @@ SPREAD = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", SPREAD)
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "any", "argmin"])
 def test_reductions_of_what_is_broadcast(kind, name):

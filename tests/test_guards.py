@@ -15,7 +15,7 @@ import pytest
 import tape
 from tape import errors
 from tape.program.record.recording import record
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 RNG = np.random.default_rng(5)
 
@@ -448,6 +448,7 @@ SOLVED = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", SOLVED)
 def test_solvers_are_solved_anew(name):
     f = SOLVED[name]

@@ -13,7 +13,7 @@ from tape.program.native.opcodes import FIELDS, WIDTH, opcode
 from tape.program.runtime import pauses, routine
 from tests.naive_program import compiled_for
 from tests.oracles import assert_close
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 FLOATS = (np.float64, np.float32)
 DTYPES = (*FLOATS, np.complex128, np.complex64)
@@ -127,6 +127,7 @@ def test_layouts_are_those_of_the_results_of_numpy(name):
         assert strides[len(arrays) :] == [step for steps in inner for step in steps]
 
 
+@takes_long
 @grid(name=VALUES, stack=STACKS, layout=LAYOUTS, times=3)
 def test_results_are_numpys_to_the_last_bit(name, stack, layout):
     def f(a):
@@ -370,6 +371,7 @@ WAYS = {
 }
 
 
+@takes_long
 @grid(name=DERIVATIVES, way=WAYS, stack=("one", "stack"), times=2)
 def test_derivatives_need_no_python(name, way, stack):
     for dtype in FLOATS:

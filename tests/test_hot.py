@@ -21,7 +21,7 @@ from tape.program.hot import compiling
 from tape.program.hot.loops import count_of, entries_of, text_of
 from tape.program.native.opcodes import ARENA, FIELDS, SLOTS, WIDTH, opcode, packed
 from tests.test_loop_instructions import routines
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 NUMBERS, COUNTS, FLAGS = 3, 4, 5
 SHARED = 32  # bytes of the arena
@@ -202,6 +202,7 @@ def leaves(result):
     return [np.asarray(leaf).tobytes() for leaf in tape.tree.leaves(result)]
 
 
+@takes_long
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 9, 40])
 @pytest.mark.parametrize("of", DERIVED, ids=["reverse", "forward"])
 @pytest.mark.parametrize("f", FUNCTIONS)
@@ -276,6 +277,7 @@ def test_threads_may_run_a_loop_while_it_is_compiled():
     assert all(one == found[0] for one in found)
 
 
+@takes_long
 def test_code_goes_with_its_program():
     with patch.object(compiling, "steps_before", lambda _: 1):
         for seed in range(5):

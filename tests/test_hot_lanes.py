@@ -30,7 +30,7 @@ from tape.program.runtime.slots import Slot
 from tape.program.runtime.verify import verify
 from tests.test_hot import leaves, program_of
 from tests.test_loop_instructions import routines
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 INPUT, OUTPUT, NUMBERS = 3, 4, 5
 RUNS = 8  # that each slot has
@@ -275,6 +275,7 @@ def spread(x):
     return np.sum(state) + np.sum(a * b - c)
 
 
+@takes_long
 @pytest.mark.parametrize("count", [16, 33, 130, 300, 3000])
 @pytest.mark.parametrize("f", [oscillators, grid, spread])
 def test_programs_with_lanes_change_no_bit(f, count):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.naive_program import compiled_for, counts
+from tests.tiers import takes_long
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0, np.inf, -np.inf, np.nan, 5e-324, 1e300)
 SHAPES = ((), (3,), (2, 3), (2, 1))
@@ -60,6 +61,7 @@ def check(functions, *args):
     return program
 
 
+@takes_long
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_arrays_of_one_number_beside_others(name):
     """The number comes as an array of its own shape, made within the function, and as it is."""

@@ -10,6 +10,7 @@ from tape import errors, ops
 from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER, OUTER, TRANSFORMS, A, X
+from tests.tiers import takes_long
 
 M = np.random.default_rng(1).normal(size=(3, 3)) / 4 + 2 * np.eye(3)
 
@@ -416,6 +417,7 @@ DERIVED = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("derive", DERIVED)
 @pytest.mark.parametrize("name", COMPILED)
 def test_they_are_rows_of_a_program_and_the_same(name, derive):
@@ -426,6 +428,7 @@ def test_they_are_rows_of_a_program_and_the_same(name, derive):
     assert all(not program.explain().callbacks for program in compiled.programs.values())
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("solve", "by_hand", "bad"),
     [

@@ -11,6 +11,7 @@ import numpy as np
 import tape
 from tape import errors
 from tests.oracles import assert_close, assert_same
+from tests.tiers import takes_long
 
 PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", "600"))
 SHAPES = [(4,), (3, 4), (2, 3, 2), (5,)]
@@ -147,6 +148,7 @@ def is_stale(array):
     return result_of(lambda: array.node.value) is None
 
 
+@takes_long
 def test_random_programs_do_what_numpy_does_or_say_that_they_cannot():
     ran = differentiated = 0
     for seed in range(PROGRAMS):
@@ -193,6 +195,7 @@ def run_of_batch(seed, xs):
     return tape.vmap(example)(xs), stops[0]
 
 
+@takes_long
 def test_random_programs_do_the_same_to_each_example_of_a_batch():
     ran = 0
     for seed in range(PROGRAMS // 2):

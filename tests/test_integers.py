@@ -20,7 +20,7 @@ import tape
 from tape import errors
 from tape.program.record.recorder import Recorder
 from tests.random_ints import differences, is_same
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 X = np.linspace(0.5, 1.5, 3)
 X32 = X.astype(np.float32)
@@ -626,6 +626,7 @@ def test_threads_may_call_with_different_ints():
     assert len(compiled.programs) <= 2
 
 
+@takes_long
 def test_random_functions_are_the_same_compiled():
     found = [difference for seed in range(rounds(120)) for difference in differences(seed)]
     assert not found, found[0]

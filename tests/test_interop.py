@@ -10,6 +10,7 @@ from tape import errors
 from tape.interop import to_jax, to_pytensor, to_torch
 from tape.interop._flat import Pullbacks, Signature
 from tests.oracles import pytorch
+from tests.tiers import takes_long
 
 
 @pytest.fixture
@@ -99,6 +100,7 @@ def test_results_have_memory_of_their_own(torch):
     assert x.tolist() == [1, 1, 1]
 
 
+@takes_long
 def test_in_the_middle_of_a_network_that_is_trained(torch):
     torch.manual_seed(0)
     layer = torch.nn.Linear(3, 2, dtype=torch.float64)
@@ -159,6 +161,7 @@ def test_what_tensors_cannot_be_is_refused(torch):
 # ---- JAX -----------------------------------------------------------------------------------------------
 
 
+@takes_long
 def test_values_and_gradients_in_jax(jax):
     call = to_jax(physics)
     for power in (2, 3):
@@ -188,6 +191,7 @@ def test_batches_and_higher_orders_in_jax(jax):
     assert float(jax.grad(jax.grad(jax.grad(wave)))(0.3)) == pytest.approx(8 * np.exp(0.6), rel=1e-12)
 
 
+@takes_long
 def test_complex_numbers_in_jax(jax):
     z = jax.numpy.array([1 + 2j, -0.5j])
 
@@ -199,6 +203,7 @@ def test_complex_numbers_in_jax(jax):
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+@takes_long
 @pytest.mark.parametrize("seed", range(2))
 def test_settings_are_told_apart_in_jax(jax, seed):
     call = to_jax(signed)
@@ -252,6 +257,7 @@ def pytensor():
         yield found
 
 
+@takes_long
 def test_values_and_gradients_in_pytensor(pytensor):
     call = to_pytensor(physics)
     w, b, x = pytensor.tensor.dvector(), pytensor.tensor.dscalar(), pytensor.tensor.dmatrix()
@@ -269,6 +275,7 @@ def test_values_and_gradients_in_pytensor(pytensor):
         assert rows.tolist() == [1, 1, 1]
 
 
+@takes_long
 def test_higher_orders_several_results_and_ints_in_pytensor(pytensor):
     tensor = pytensor.tensor
     call = to_pytensor(lambda x, n: (np.sum(np.sin(x)) ** 2 * n, x * n))
@@ -356,6 +363,7 @@ def by_pytensor(f, pytensor):
 BY = {"torch": by_torch, "jax": by_jax, "pytensor": by_pytensor}
 
 
+@takes_long
 @pytest.mark.parametrize("library", BY)
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_derivatives_follow_names_that_are_bound_anew(library, is_compiled, request):

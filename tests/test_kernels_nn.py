@@ -19,7 +19,7 @@ from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.native.opcodes import THREADS
 from tape.program.runtime.run import Runner
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 TOLERANCES = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 2e-5}
 
@@ -153,6 +153,7 @@ SAME = {
 """As many windows in a row as elements: what they see lies side by side from row to row, or nearly so."""
 
 
+@takes_long
 @pytest.mark.parametrize("case", SAME)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("counts", [(2, 1, 11, 3), (1, 2, 3, 2)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tape
 from tape import errors
 from tape.ops.structure.layout import slowest_read_first
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 
 def writes_to_a_raveled_one(x):
@@ -95,6 +95,7 @@ def test_elements_are_taken_as_numpy_does(data):
         np.testing.assert_array_equal(trace.input(x).ravel("K").value, x.ravel("K"))
 
 
+@takes_long
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_calls_in_any_order_do_what_plain_ones_do(name):
     f = FUNCTIONS[name]

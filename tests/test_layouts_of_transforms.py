@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tape
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 A = np.random.default_rng(0).normal(size=(3, 3, 2))
 LAYOUTS = {
@@ -92,6 +92,7 @@ def written(x):
     return x * 1.0
 
 
+@takes_long
 @grid(name=TRANSFORMS, layout=LAYOUTS, times=2)
 def test_writing_to_what_a_transform_returns(name, layout):
     transform, x = TRANSFORMS[name], LAYOUTS[layout]

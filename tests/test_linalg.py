@@ -11,6 +11,7 @@ import tape
 from tape import errors, ops
 from tape.inplace.aliases import memory_of
 from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, uniform, vjp
+from tests.tiers import takes_long
 
 la = ops.linalg
 
@@ -220,6 +221,7 @@ def cofactors(a):
     return out
 
 
+@takes_long
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("rank", range(5))
 def test_derivatives_of_a_determinant_at_every_rank(rank, dtype):
@@ -511,6 +513,7 @@ OF_A_VECTOR = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("how", [lambda f: f, tape.compile], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", OF_A_VECTOR)
 def test_derivatives_in_a_batch_are_those_of_each_matrix(name, how):

@@ -27,7 +27,7 @@ from tape.program.runtime import pauses
 from tests import naive_program
 from tests.naive_loops import CASES, TAPE, WHILES
 from tests.test_loops import UNROLLED, assert_alike, data, loss_of
-from tests.tiers import grid, rounds, some
+from tests.tiers import grid, rounds, some, takes_long
 
 X, W = data(5)
 LOOPED = [case for case in CASES if case.__name__ not in UNROLLED]
@@ -351,6 +351,7 @@ def test_loops_with_callbacks_cannot_be_saved(tmp_path):
 # ---- listings ------------------------------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize("case", LOOPED, ids=lambda case: case.__name__)
 def test_programs_with_loops_are_described(case):
     program = program_of(gradient(case), X, W)

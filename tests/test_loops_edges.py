@@ -13,6 +13,7 @@ from tape.transforms.loops.products import Term, placed
 from tape.transforms.loops.scan import Scan, _stretches
 from tape.transforms.loops.steps import Steps, is_float, or_zeros
 from tests.naive_program import compiled_for
+from tests.tiers import takes_long
 
 # ---- derivatives that reach one state after another ------------------------------------------------------
 
@@ -236,6 +237,7 @@ def test_no_steps_collect_arrays_without_elements(length, is_compiled):
     assert (ys["b"].shape, ys["b"].dtype) == ((0,), np.dtype(bool))
 
 
+@takes_long
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 7])
 @pytest.mark.parametrize("checkpoint", [1, 2, 3, "sqrt"])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -449,6 +451,7 @@ WEIGHTS = {
 }  # fmt: skip
 
 
+@takes_long
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("of_last", [False, True])
 @pytest.mark.parametrize("name", WEIGHTS)

@@ -23,7 +23,7 @@ from tape.kernels.codes import (
 )
 from tape.kernels.loading import native
 from tape.program.native.opcodes import SLOTS, packed
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 quick = settings(max_examples=rounds(100), deadline=None)
 FLOATS = [np.float64, np.float32]
@@ -588,6 +588,7 @@ def run_scalars(entries, memory):
     _scalars(address(frame), address(entries), len(entries))
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("name", "signature"), [key for key in SCALARS if key[0] != "condition"], ids=lambda part: part
 )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tape
 from tape import ops
 from tests.naive_program import compiled_for, counts, run
+from tests.tiers import takes_long
 
 
 def normal(*shape, dtype=float, salt=0):
@@ -340,6 +341,7 @@ def kernels(program):
     return [of.attrs[0] for of in program.ir.instructions if of.op == "kernel"]
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(1,), (5,), (3, 4), (2, 5), (4, 1), (1, 4)])

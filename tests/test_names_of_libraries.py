@@ -27,6 +27,7 @@ import tape
 from tape import errors
 from tape.core.node import Handle
 from tape.program.calls.statics import is_stable
+from tests.tiers import takes_long
 
 X = np.array([1.0, 2.0])
 
@@ -261,6 +262,7 @@ def method(held, read):
 WAYS = [closed_over, in_a_list, in_a_tuple_in_a_dict, attribute, method]
 
 
+@takes_long
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("case", CASES)
 def test_what_an_object_of_a_library_holds_is_that_of_the_call(case, way):
@@ -306,6 +308,7 @@ def is_plain(warned):
     return is_it and warning.category is errors.NotCompiledWarning
 
 
+@takes_long
 @pytest.mark.parametrize("way", [closed_over, in_a_list, attribute], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_function_does_to_an_object_of_a_library_is_done_in_each_call(case, way):
@@ -390,6 +393,7 @@ def test_losses_in_an_object_of_a_library_are_numbers_and_those_of_all_calls(cas
     assert numbers_in(items(held)) == [2.0 * k * k for k in range(6)]
 
 
+@takes_long
 @pytest.mark.parametrize("again", ["int", "errstate", "error"])
 @pytest.mark.parametrize("case", [case for case in CASES if case != "hash"])  # which cannot be put back
 def test_an_object_of_a_library_is_changed_once_where_a_function_runs_twice(case, again):

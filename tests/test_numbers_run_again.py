@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tests.tiers import grid, is_full
+from tests.tiers import grid, is_full, takes_long
 
 V = np.array([0.5, -0.25], np.float32)
 
@@ -87,6 +87,7 @@ DERIVATIVES = {
 }
 
 
+@takes_long
 @grid(times=1, place=[*PLACES, *SOLVERS], derivative=DERIVATIVES)
 @pytest.mark.filterwarnings("ignore")
 def test_numbers_are_those_of_each_call_and_widen_nothing(place, derivative):

@@ -13,7 +13,7 @@ from tape.transforms.ode.runge_kutta import _stages
 from tape.transforms.ode.tableaus import TABLEAUS
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER
-from tests.tiers import grid, rounds, some
+from tests.tiers import grid, rounds, some, takes_long
 
 T = np.array([0.2, 0.5, 0.7, 1.3])
 TIGHT = {"rtol": 1e-11, "atol": 1e-11, "method": "DOP853"}
@@ -90,6 +90,7 @@ WEIGHTS = np.array([0.5, -1.0, 2.0, 1.0])
 TIMES = {"up": T, "down": T[::-1], "negative": T - 1, "two": T[2:], "one": T[:1]}
 
 
+@takes_long
 @grid(name=EQUATIONS, way=WAYS, over=TIMES, times=1)
 def test_values_gradients_and_tangents(name, way, over):
     times = TIMES[over]
@@ -158,6 +159,7 @@ SECOND = {
 }
 
 
+@takes_long
 @grid(method=["RK45", *OWN], derive=SECOND, name=["forced", "logistic"])
 def test_second_order_by_everything(name, derive, method):
     """By the first state, the parameter and both times together."""
@@ -188,6 +190,7 @@ def test_the_hessian_of_the_harmonic_oscillator():
 # ---- closures, trees, dtypes ---------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize("inner", ["grad", "vjp", "jvp"])
 @pytest.mark.parametrize("outer", ["value", "grad", "jvp"])
 def test_an_inner_derivative_of_a_closure_over_an_outer_var(inner, outer):
@@ -331,6 +334,7 @@ def snapshot(a: Any) -> Any:
     return tape.odeint(lambda y, t: -30 * (y**3 - a), 2.0, [0.0, 1.0])[-1]
 
 
+@takes_long
 def test_equations_that_are_unstable_backwards_in_time():
     assert_close(tape.jvp(snapshot, (1.0,), (1.0,))[1], 1 / 3, 1e-6)
     assert_close(tape.grad(snapshot)(1.0), 1 / 3, 1e-6)
@@ -408,6 +412,7 @@ def test_what_the_function_raises_comes_through():
         assert not interpreter.OPEN
 
 
+@takes_long
 def test_taylor_series():
     """By its initial value the logistic solution is ``y e / (1 + (e - 1) y)`` at t = 1."""
     found = tape.taylor(lambda y: tape.odeint(lambda y, t: y * (1 - y), y, [0.0, 1.0])[1], 0.5, 1.0, 3)
@@ -448,6 +453,7 @@ def test_what_an_equation_does_not_read_decides_no_step_of_its_adjoint():
         )  # a mean over more numbers gave other digits from the third on
 
 
+@takes_long
 def test_what_is_read_later_only_has_a_gradient_of_its_adjoint():
     def end(p: Any, **options: Any) -> Any:
         rate = lambda y, t: -p[0] * y if t > 0.3 else -p[1] * y  # noqa: E731
@@ -511,6 +517,7 @@ def lotka_volterra(y: Any, t: Any, p: Any) -> Any:
     return np.stack([a * prey - b * prey * hunters, -c * hunters + d * prey * hunters])
 
 
+@takes_long
 @pytest.mark.parametrize("method", OWN)
 def test_a_compiled_fit_holds_no_callback_and_is_as_the_plain_one(method):
     y0, t = np.array([10.0, 5.0]), np.linspace(0.0, rounds(20), rounds(50))
@@ -528,6 +535,7 @@ def test_a_compiled_fit_holds_no_callback_and_is_as_the_plain_one(method):
     assert_close(gradient, adjoint, 1e-5)
 
 
+@takes_long
 @pytest.mark.parametrize("gradient", some(["discrete", "adjoint"], every=2))
 def test_compiled_second_derivatives_are_the_plain_ones(gradient):
     options = {"rtol": 1e-7, "method": "Tsit5", "gradient": gradient}
@@ -553,6 +561,7 @@ def test_times_may_change_between_calls_of_a_program(times):
         assert_close(solve(t), np.exp((t[0] ** 2 - t**2) / 2), 1e-6)
 
 
+@takes_long
 def test_in_the_body_of_a_loop():
     def run(x: Any) -> Any:
         def step(y: Any, rate: Any) -> Any:
@@ -567,6 +576,7 @@ def test_in_the_body_of_a_loop():
     assert not program.explain().callbacks
 
 
+@takes_long
 def test_a_program_raises_where_a_later_call_fails_and_works_again():
     def end(y0: Any) -> Any:
         return tape.odeint(lambda y, t: y * y, y0, [0.0, 0.5], method="Tsit5")[-1]
@@ -583,6 +593,7 @@ def test_a_program_raises_where_a_later_call_fails_and_works_again():
         assert not interpreter.OPEN
 
 
+@takes_long
 @pytest.mark.parametrize("wrap", [lambda f: f, tape.compile], ids=["plain", "compiled"])
 @pytest.mark.parametrize("method", OWN)
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import tape
 from tape import errors, tree
 from tape.core.op import Op
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 COUNT = int(os.environ.get("TAPE_RANDOM_OPS", rounds(80, plain=40)))
 
@@ -183,6 +183,7 @@ def twice(f, *args):
     return compiled(*args)
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 @pytest.mark.parametrize("start", range(0, COUNT, 10))
 def test_every_derivative_of_random_operations_is_that_of_numpy_calls(start):

@@ -38,6 +38,7 @@ from tests.oracles import (
     unit_directions,
     vjp,
 )
+from tests.tiers import takes_long
 
 DIFFERENTIABLE = [case for case in lightly(CASES) if case.has_derivative]
 ALL_DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
@@ -169,6 +170,7 @@ def test_jvp_is_the_directional_difference(case):
     assert abs(forwards - inner(vjp(case.on(ops), args, seed), directions)) <= 1e-13 * max(1, abs(forwards))
 
 
+@takes_long
 @every_derivative
 def test_vjp_is_the_difference_jacobian_transposed(case):
     args = case.args()
@@ -191,6 +193,7 @@ def gradient(case, seed):
     return lambda *args: vjp(case.on(ops), args, seed)
 
 
+@takes_long
 @second_derivatives
 def test_second_order_agrees_with_differences_of_the_first(case):
     args = case.args()

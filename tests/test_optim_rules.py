@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape import errors, optim
 from tests.oracles import pytorch
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 RULES = {
     "SGD": {"lr": 0.05},
@@ -348,6 +348,7 @@ KINDS = [
 ]  # fmt: skip
 
 
+@takes_long
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_defaults_are_those_of_both_forms_and_of_torch(kind):
     def defaults(function):

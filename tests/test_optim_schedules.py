@@ -10,6 +10,7 @@ import tape
 from tape import errors, optim
 from tape.optim import schedules
 from tests.oracles import pytorch
+from tests.tiers import takes_long
 
 STEPS = 60
 CASES = [
@@ -64,6 +65,7 @@ def rates_of_torch(make):
     return rates
 
 
+@takes_long
 @every_case
 def test_equal_to_torch(make, name, options):
     schedule = make()

@@ -14,7 +14,7 @@ import tape
 from tape import errors
 from tape.inspect.samples import SAMPLES
 from tape.support.samples import arguments, data
-from tests.tiers import is_full
+from tests.tiers import is_full, takes_long
 
 ARGUMENTS = arguments()
 FLOATS = (np.float64, np.float32)
@@ -86,6 +86,7 @@ ALL = [each for each in literals() if "empty" not in each.id]  # which may hold 
 CHOSEN = ALL if is_full() else ALL[::24]
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("derivative", [False, True])
 @pytest.mark.parametrize(("text", "used", "number"), CHOSEN)

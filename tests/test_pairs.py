@@ -9,7 +9,7 @@ import tape
 from tape.kernels.codes import MOST_SHORT, PAIRS
 from tests.naive_program import compiled_for
 from tests.test_operands import rows_of
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 SECOND = {
     "add": lambda between, z: between + z,
@@ -139,6 +139,7 @@ def polynomials(draw):
     return steps, draw(st.sets(st.integers(0, len(steps) - 1), min_size=1, max_size=3))
 
 
+@takes_long
 @settings(max_examples=rounds(300, plain=40), deadline=None)
 @given(
     polynomials(), st.sampled_from([MOST_SHORT - 1, MOST_SHORT + 9, 1000, 4500]),

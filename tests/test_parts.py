@@ -15,7 +15,7 @@ from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
 from tests.test_writing import calls
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 quick = settings(max_examples=rounds(40), deadline=None)
 RNG = np.random.default_rng(6)
@@ -252,6 +252,7 @@ STEPS = st.lists(
 )
 
 
+@takes_long
 @settings(max_examples=rounds(150), deadline=None)
 @given(STEPS, SLICES)
 def test_random_writes_and_reads(steps, last):

@@ -11,6 +11,7 @@ import tape
 from tape import errors
 from tape.program.calls.arrays import Arrays, is_all_new, place_of
 from tape.program.calls.binding import Binding
+from tests.tiers import takes_long
 
 LARGE = (60, 50)
 
@@ -43,6 +44,7 @@ FORMS = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("layout", ["small", "large", "a column", "read-only view"])
 @pytest.mark.parametrize("name", FORMS)
 def test_results_of_plain_numpy_follow_arrays_that_are_changed_in_place(name, layout):
@@ -150,6 +152,7 @@ READERS = [
 ]  # fmt: skip
 
 
+@takes_long
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 def test_what_python_reads_of_an_array_by_its_name_follows_it(reader, frozen):

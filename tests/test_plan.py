@@ -16,6 +16,7 @@ from tape.program.plan.layouts import ALIGNMENT
 from tests.naive_program import compiled_for, program_of
 from tests.oracles import assert_close
 from tests.test_program_random import LARGE, SMALL, gradients_of, groups_above, programs, random_checks
+from tests.tiers import takes_long
 
 NO_COMPUTATION = VIEWS | {"input", "constant", "literal", "guard"}
 
@@ -132,6 +133,7 @@ def check_plan(f, *args, **options):
     return plan
 
 
+@takes_long
 @random_checks
 @given(programs(SMALL, most_steps=25))
 def test_small_values(steps):

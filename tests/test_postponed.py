@@ -14,6 +14,7 @@ import tape
 from tape.core.op import Op
 from tape.program import steps
 from tape.program.record.recording import record
+from tests.tiers import takes_long
 
 X = np.linspace(0.2, 1.4, 6)
 MATRIX = np.diag(X)
@@ -188,6 +189,7 @@ def test_donated_arguments_may_be_overwritten_by_the_first_call():
         np.testing.assert_allclose(f(X.copy()), wanted)
 
 
+@takes_long
 @given(st.data())
 def test_numbers_computed_late_are_those_computed_at_once(data):
     lengths = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=4))

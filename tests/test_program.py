@@ -29,7 +29,7 @@ from tests.op_table import (
 )
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 a_third_of_the_operations = by_operation(a_third(lightly(TWO_OF_EACH), 0))
@@ -497,6 +497,7 @@ def resident_bytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@takes_long
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is not told here")
 @pytest.mark.parametrize("x", [np.ones(3), 2.5, np.float32(2.5)], ids=repr)
 def test_many_calls_leak_nothing(x):

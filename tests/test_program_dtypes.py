@@ -8,7 +8,7 @@ import pytest
 import tape
 from tape.program.ir.vectorise import LEAST, VECTORISED
 from tests.oracles import assert_same
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.5, -3.0, 0.5, 1e-30, 1e30]
 DTYPES = "FDebBhHILfdil?"
@@ -212,6 +212,7 @@ def test_powers_are_those_of_the_operator(power, dtype):
 TRANSFORMS = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 
 
+@takes_long
 @grid(name=TRANSFORMS, dtype=list("deFDf"), norm=[None, "ortho", "forward"], times=5)
 def test_transforms(name, dtype, norm):
     f = getattr(np.fft, name)
@@ -308,6 +309,7 @@ def test_masked_reductions_of_complex_numbers(name):
 COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
 
+@takes_long
 @pytest.mark.parametrize("compare", COMPARISONS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64, np.int64])
 def test_comparisons_with_ints_beyond_a_dtype_are_those_of_numpy(compare, dtype):

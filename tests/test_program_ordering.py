@@ -15,7 +15,7 @@ from tape.program.native.routines import ROUTINES, routine
 from tests.naive_program import run as run_naively
 from tests.naive_program import verified
 from tests.op_table.quantiles import METHODS
-from tests.tiers import grid, rounds
+from tests.tiers import grid, rounds, takes_long
 
 DTYPES = [np.float64, np.float32, np.int64, np.int32, np.bool_]
 FLOATS = DTYPES[:2]
@@ -253,6 +253,7 @@ def test_medians(dtype, shape, axis):
                 check(lambda x, keep=keepdims: np.nanmedian(x, axis, keepdims=keep), (x,))
 
 
+@takes_long
 @grid(dtype=NUMBERS, method=METHODS)
 def test_quantiles(dtype, method):
     shares = [0.3, 0, 1, 0.5, [0.0, 0.25, 1.0], np.float32(0.3), np.array([[0.1, 0.5], [0.7, 1]])]

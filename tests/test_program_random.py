@@ -14,7 +14,7 @@ from tape import ops
 from tape.program.plan import memory, pairs, planner
 from tests import naive_program
 from tests.oracles import assert_close
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 random_checks = settings(
     max_examples=rounds(40),
@@ -252,6 +252,7 @@ def gradients_of(steps: Steps) -> Any:
     return f
 
 
+@takes_long
 @random_checks
 @given(programs(SMALL))
 def test_small(steps):
@@ -259,6 +260,7 @@ def test_small(steps):
     check(gradients_of(steps), steps, np.float64)
 
 
+@takes_long
 @random_checks
 @given(programs(SMALL))
 def test_small_in_float32(steps):
@@ -266,6 +268,7 @@ def test_small_in_float32(steps):
     check(gradients_of(steps), steps, np.float32)
 
 
+@takes_long
 @random_checks
 @given(programs(LARGE))
 def test_large(steps):
@@ -282,6 +285,7 @@ def groups_above(size):
         yield
 
 
+@takes_long
 @random_checks
 @given(programs(SMALL), st.sampled_from([np.float64, np.float32]), st.sampled_from([8, 24]))
 def test_groups_of_small_arrays(steps, dtype, size):
@@ -299,6 +303,7 @@ def test_groups_in_many_blocks(steps, near):
         check(gradients_of(steps), steps, np.float32)
 
 
+@takes_long
 @random_checks
 @given(programs(SMALL), st.booleans(), st.data())
 def test_donated_leaves_change_no_result(steps, is_grouped, data):
@@ -327,6 +332,7 @@ def test_donated_leaves_change_no_result(steps, is_grouped, data):
                         assert not any(np.may_share_memory(value, arg) for arg in args)
 
 
+@takes_long
 @random_checks
 @given(programs(LARGE, most_steps=30))
 def test_what_is_computed_once_is_listed_once(steps):

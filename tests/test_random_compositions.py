@@ -7,7 +7,7 @@ import tape
 from tape.random import default_rng
 from tests.test_random_numbers import same_state
 from tests.test_random_streams import X, alike
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 DRAWS = [
     lambda x, g: x * g.normal(x, 1.0),
@@ -60,6 +60,7 @@ def composed(rng, depth=0):
     return combine(composed(rng, depth + 1), composed(rng, depth + 1), int(rng.integers(1, 4)))
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 def test_compositions():
     """Where plain Python raises, as a test of a batch does, the compiled function does so, too."""

@@ -16,7 +16,7 @@ from tests.random_programs.programs import USUAL, Program, Statement, random_pro
 from tests.random_programs.running import called, difference, is_ill_conditioned, is_nearly_singular, run
 from tests.random_programs.shrinking import script, shrunk
 from tests.random_programs.sources import DataSet
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", rounds(400, plain=50)))
 PACK = 50
@@ -49,6 +49,7 @@ def frozen(f, **_):
     return call
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_wrong_is_found_and_shrunk_to_a_script_that_shows_it(monkeypatch):
     monkeypatch.setattr(tape, "compile", frozen)

@@ -8,6 +8,7 @@ from tape import errors
 from tape.core.bit_states import set_state, state_of
 from tape.random import Generator, default_rng
 from tests.test_random_numbers import same_state
+from tests.tiers import takes_long
 
 X = np.array([0.3, 0.5, 0.9])
 
@@ -183,6 +184,7 @@ def own_generator(rng):
     return f
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("make", "programs"),
     [

@@ -10,6 +10,7 @@ import tape
 from tape import errors
 from tape.core.closures import Bound, rerun
 from tape.scipy import integrate
+from tests.tiers import takes_long
 
 X = np.array([0.1, 0.2, 0.3])
 
@@ -232,6 +233,7 @@ class Model:
         return float(self.factor[0])
 
 
+@takes_long
 @pytest.mark.parametrize("is_nested", [False, True])
 @pytest.mark.parametrize("first", [0.0, -1.0])
 def test_scratch_arrays_that_objects_know_by_other_names(first, is_nested):

@@ -9,7 +9,7 @@ import pytest
 import tape
 from tape import errors
 from tape.scipy import integrate, optimize
-from tests.tiers import is_full
+from tests.tiers import is_full, takes_long
 
 X = np.array([0.5, 1.0])
 
@@ -110,6 +110,7 @@ ARITHMETIC = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", SOLVERS)
 def test_functions_of_solvers_read_numbers_of_python_anew(name):
     for arithmetic in ARITHMETIC.values():
@@ -234,6 +235,7 @@ OF_ARRAYS = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", OF_ARRAYS)
 @pytest.mark.parametrize("is_gradient", [False, True])
 def test_what_numpy_reads_of_an_array_that_is_closed_over_is_read_anew(name, is_gradient):

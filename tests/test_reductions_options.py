@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tests.oracles import assert_close, is_float, record
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 MASK = np.array([[True, False, True], [True, True, True]])
 OF_NUMBERS = ["sum", "prod", "mean", "var", "std", "nansum", "nanprod", "nanmean", "nanvar", "nanstd"]
@@ -42,6 +42,7 @@ def argument(dtype, name):
     return x
 
 
+@takes_long
 @grid(name=[*OF_NUMBERS, *EXTREMES, *RUNNING], dtype=DTYPES, times=2)
 def test_options_mean_what_they_mean_in_numpy(name, dtype):
     f, x = getattr(np, name), argument(dtype, name)

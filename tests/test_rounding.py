@@ -12,7 +12,7 @@ from tape.ops.reduction.softmax import softmax_shares as shares_along
 from tape.program.ir.rounding import is_exact, is_view, require_order
 from tape.program.program import Program
 from tape.program.record.recording import record
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 DTYPES = [np.float64, np.float32]
 
@@ -182,6 +182,7 @@ def with_ties(rng, shape, dtype):
     return rng.choice(few, shape, p=rarely).astype(dtype)
 
 
+@takes_long
 @settings(max_examples=rounds(60), deadline=None)
 @given(SHAPES, st.data(), st.sampled_from(DTYPES), st.sampled_from(["max", "min"]), st.integers(0, 999))
 def test_of_zeros_of_both_signs_the_one_is_largest_that_numpy_finds(shape, data, dtype, name, seed):

@@ -8,6 +8,7 @@ import pytest
 import tape
 from tape.core.op import Op
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 X = np.array([0.3, 1.2, 0.7])
 TIMES = np.array([1.0, -2.0, 3.0])
@@ -61,6 +62,7 @@ LOOPS = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("declared", DECLARATIONS)
 @pytest.mark.parametrize("rule", RULES)

@@ -12,7 +12,7 @@ import pytest
 
 import tape
 from tape import errors
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 
 @tape.custom_vjp
@@ -151,6 +151,7 @@ def leave_alone_what_there_is():
     gc.freeze()
 
 
+@takes_long
 @grid(ids=lambda value: getattr(value, "__name__", value), times=1, case=CASES, how=[*HOW])
 def test_derivatives_of_a_batch_are_those_of_its_elements(case, how):
     if case is rule_that_reads_numbers and how == "grad of a batch of gradients":
@@ -213,6 +214,7 @@ DERIVED = {
 }
 
 
+@takes_long
 @grid(ids=str, times=2, step=[*OF_A_STEP], loop=[*LOOPS], how=[*DERIVED])
 def test_loops_around_them_that_close_over_the_batch(step, loop, how):
     def f(x):

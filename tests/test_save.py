@@ -29,7 +29,7 @@ from tests.compiled import alike, called_back
 from tests.mutated_files import at_place, check_harmless, parts_of, places_in, replaced, zipped
 from tests.op_table import TWO_OF_EACH, a_third, one_of_each
 from tests.oracles import gradient_of_sines
-from tests.tiers import is_full, rounds, some
+from tests.tiers import is_full, rounds, some, takes_long
 
 
 def functions_of(case):
@@ -83,6 +83,7 @@ def reload(program, path):
 # ---- round trips -------------------------------------------------------------------------------------
 
 
+@takes_long
 def test_every_operation_comes_back_as_it_was(path):
     """But for rows that read constants with gaps, or in Fortran's order: they are saved in C's."""
     loaded = 0
@@ -105,6 +106,7 @@ def test_every_operation_comes_back_as_it_was(path):
     assert loaded > (150 if is_full() else 50)
 
 
+@takes_long
 def test_every_listing_passes_the_type_checker():
     for case in a_third(one_of_each(TWO_OF_EACH), 1):
         for ir in irs_of(case):
@@ -122,6 +124,7 @@ def attributes_unlike(attrs):
                 yield (*attrs[:k], other, *attrs[k + 1 :])
 
 
+@takes_long
 def test_attributes_of_other_types_do_not_pass_the_type_checker():
     """Of one instruction for each kind, and for each combination of types of its attributes."""
     seen = set()
@@ -366,6 +369,7 @@ def test_the_example_is_accepted(example_file, path):
     assert check_harmless(path, example_file)
 
 
+@takes_long
 @pytest.mark.parametrize("change", mutated_files.CHANGES)
 def test_changed_files_are_refused_or_harmless(example_file, path, change):
     rng = random.Random(1)

@@ -22,7 +22,7 @@ from tests import mutated_files
 from tests.mutated_files import at_place, check_harmless, parts_of, places_in, replaced, zipped
 from tests.oracles import assert_close
 from tests.test_random_numbers import same_state
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 X = np.array([1.0, 2.0, 4.0])
 
@@ -365,6 +365,7 @@ def test_the_example_is_accepted(example_file, path):
     assert check_harmless(path, example_file)
 
 
+@takes_long
 def test_changed_files_are_refused_or_harmless(example_file, path):
     rng = random.Random(2)
     files = [change(rng, example_file) for _ in range(rounds(300)) for change in mutated_files.CHANGES]
@@ -432,6 +433,7 @@ def test_files_that_nobody_has_saved_are_refused(example_file, path, name):
         tape.load(path)
 
 
+@takes_long
 def test_lists_cut_short_or_doubled(example_file, path):
     parts = parts_of(example_file)
     description = json.loads(parts["program.json"])

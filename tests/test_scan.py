@@ -11,7 +11,7 @@ import tape
 from tape import errors, tree
 from tests.naive_loops import CASES, PYTHON, TAPE
 from tests.test_loops import NAMES, assert_alike, data, transformed
-from tests.tiers import cover, is_full
+from tests.tiers import cover, is_full, takes_long
 
 CHECKPOINTS = ["sqrt", 1, 2, 3, 100]
 STRETCHES = [(1, "sqrt"), (2, 1), (5, 2), (5, 100), (5, "sqrt"), (12, 1), (12, 3), (12, "sqrt")]
@@ -97,6 +97,7 @@ DERIVATIVES = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_a_program_keeps_the_square_root_of_the_carries(name, reverse):
@@ -131,6 +132,7 @@ KEPT = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", KEPT)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_derivative_keeps_no_more_of_each_step_than_it_reads(name, reverse):

@@ -12,7 +12,7 @@ from tape.scipy import integrate
 from tests.op_table.scipy_integrate import ALL
 from tests.oracles import assert_close, difference
 from tests.scipy_checks import check_compiled, check_derivatives, check_value
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 
 @pytest.mark.parametrize("case", ALL, ids=str)
@@ -87,6 +87,7 @@ def test_second_derivatives_of_an_integral():
     assert_close(tape.grad(slope)(0.7), exact, 1e-12)
 
 
+@takes_long
 def test_integrals_over_several_variables():
     np.testing.assert_allclose(wedge(1.2), wedge(1.2, module=original), rtol=1e-14)
     slope = (wedge(1.2 + 1e-4, module=original) - wedge(1.2 - 1e-4, module=original)) / 2e-4
@@ -165,6 +166,7 @@ def test_integrals_that_are_refused():
         integrate.romb(np.ones(4))
 
 
+@takes_long
 def test_integrals_over_volumes():
     """Of polynomials, whose integrals are known."""
 
@@ -250,6 +252,7 @@ def test_solutions_have_scipys_numbers_and_exact_derivatives(options):
     assert_close(moved, tape.jvp(exact, args, (1.0, 0.5, 0.0))[1], 1e-6)
 
 
+@takes_long
 def test_solutions_in_programs_and_batches():
     def total(k, height):
         fall = lambda t, y: [y[1], -k * y[0]]  # noqa: E731
@@ -280,6 +283,7 @@ def test_the_absolute_tolerance_may_be_zero():
     assert_close(tape.jacobian(last)(2.0), slope, 1e-7)
 
 
+@takes_long
 def test_times_of_events_are_roots():
     """The time at which a spring reaches a height, its speed there, and the end of an integration."""
     crossing.terminal = True

@@ -10,6 +10,7 @@ from tape.scipy import integrate
 from tape.scipy.integrate import _equations
 from tape.scipy.integrate._solutions import States
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 # ---- quadrature -----------------------------------------------------------------------------------------
 
@@ -222,6 +223,7 @@ def test_integrals_over_several_variables_are_scipys(name):
     np.testing.assert_allclose(ours, theirs[:2], rtol=1e-13)
 
 
+@takes_long
 def test_limits_of_nested_integrals_are_differentiated():
     """By numbers that functions of limits close over, and by those that are passed to them."""
 
@@ -400,6 +402,7 @@ def test_options_of_equations_arrive_at_scipy(options):
     assert len(ours.t) != len(plain.t) or ours.nfev != plain.nfev or (ours.sol is not None)
 
 
+@takes_long
 def test_solutions_at_times_that_are_given():
     """With and without the first one, beyond an event, backwards, and at a single one."""
 

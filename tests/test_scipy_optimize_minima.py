@@ -21,7 +21,7 @@ from tape.scipy.optimize import (
 from tests.oracles import assert_close
 from tests.scipy_checks import assert_same_derivatives, refused
 from tests.test_scipy_optimize import FREE, GRADIENT, HESS, HESSP
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 BOUNDED = ["Nelder-Mead", "Powell", "COBYLA", "COBYQA", "L-BFGS-B", "TNC", "SLSQP", "trust-constr"]
 CONSTRAINED = ["COBYLA", "COBYQA", "SLSQP", "trust-constr"]
@@ -85,6 +85,7 @@ def test_the_start_is_no_argument():
     assert tape.compile(lambda start: minimize(lambda x: (x - 2) ** 2, start).x)(0.5) == pytest.approx(2)
 
 
+@takes_long
 def test_minima_of_minima():
     """The inner one is at log(a), and so the outer one at exp(b)."""
 

@@ -9,6 +9,7 @@ from scipy import signal as original
 import tape
 from tape import errors
 from tape.scipy import signal
+from tests.tiers import takes_long
 
 RNG = np.random.default_rng(0)
 SOS = np.array([[1.0, 0.5, 0.2, 1.0, -0.3, 0.1], [0.5, -0.2, 0.0, 1.0, 0.4, 0.0]])
@@ -107,6 +108,7 @@ def test_arguments_that_do_not_fit_are_refused_by_name(call, said):
         call(RNG.normal(size=(2, 9)))
 
 
+@takes_long
 @pytest.mark.parametrize("n", [0, *SIZES])
 @pytest.mark.parametrize(
     ("b", "a"),

@@ -9,7 +9,7 @@ from tape import errors
 from tape.ops.special.by_parameters.numbers import log_less_psi
 from tape.scipy import special
 from tape.scipy.special._legendre_operations import harmonic_by_angles
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 mpmath = pytest.importorskip("mpmath")
 mpf = mpmath.mpf
@@ -103,6 +103,7 @@ def test_noncentral_f(args):
     check(tape.ops.special.ncfdtr, variance_ratio, args, 1e-11)
 
 
+@takes_long
 @pytest.mark.parametrize("args", some([(5.0, 2.0, -1.0), (2.5, 0.5, 0.7), (3.0, 4.0, 9.0)], every=3))
 def test_noncentral_student(args):
     check(tape.ops.special.nctdtr, student, args, 1e-11, digits=24)

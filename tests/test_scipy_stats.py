@@ -8,7 +8,7 @@ from scipy import stats as original
 import tape
 from tape import errors
 from tape.scipy import stats
-from tests.tiers import grid, some
+from tests.tiers import grid, some, takes_long
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -241,6 +241,7 @@ def test_truncated_normal_in_the_tails(a, b):
     assert stats.truncnorm.isf(float(1 - below), a, b) == pytest.approx(float(x), rel=1e-12)
 
 
+@takes_long
 @pytest.mark.parametrize(
     "at",
     some([
@@ -347,6 +348,7 @@ def test_nothing_flows_outside_of_the_support(name):
         assert name == "uniform" or slope[1] != 0
 
 
+@takes_long
 @pytest.mark.parametrize("name", CONTINUOUS | DISCRETE)
 def test_slopes_by_all_arguments_are_finite_and_nothing_outside_of_the_support_adds_to_them(name):
     """On either side of the middle, wherever the support is; and in forward mode as in reverse mode."""

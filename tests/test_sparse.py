@@ -18,7 +18,7 @@ from tape.kernels import eager
 from tape.ops.linalg.packing import mirrored
 from tape.transforms.loops import patterns
 from tests import sparse_programs
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 X = np.random.default_rng(0).normal(size=8)
 Y = np.random.default_rng(1).normal(size=8)
@@ -386,6 +386,7 @@ def test_results_share_no_memory():
     assert second.nnz == 22
 
 
+@takes_long
 def test_many_variables():
     n = 100_000
     x = np.random.default_rng(0).normal(size=n)

@@ -19,7 +19,7 @@ from tests.naive_program import compiled_for, program_of
 from tests.op_table.special import CASES
 from tests.oracles import assert_close, assert_same, derivative, difference, jvp, record, vjp
 from tests.test_lowering import WITHOUT_INSTRUCTIONS
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 ops = tape.ops.special
 slope = tape.elementwise_grad
@@ -210,6 +210,7 @@ def test_rising_factorials_bend_by_both_where_they_are_zero_and_left_of_it():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("f", "x"),
     some(
@@ -372,6 +373,7 @@ def test_slopes_of_the_zeta_functions():
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-14)
 
 
+@takes_long
 @pytest.mark.parametrize("x", some([-1e-2, -2.5, -0.6, -0.4, -1e-6, -1e-10, 0.0, 1e-8, 0.5], every=3))
 def test_derivatives_of_zeta_have_all_digits_on_both_sides_of_zero(x):
     mpmath = pytest.importorskip("mpmath")
@@ -458,6 +460,7 @@ CALLED = WITHOUT_INSTRUCTIONS | {"erf", "wofz"}
 """What has no loop of two operands at most."""
 
 
+@takes_long
 @pytest.mark.parametrize(
     "case", some([c for c in CASES if not any(a.dtype.kind == "c" for a in c.args())], every=3), ids=repr
 )
@@ -472,6 +475,7 @@ def test_programs_have_loops_for_all_but_few(case):
     assert {op.name for op, *_ in program.ir.callbacks} <= CALLED
 
 
+@takes_long
 def test_loops_run_in_all_threads_at_once():
     x = np.linspace(0.1, 9, 300_000)
     compiled = tape.compile(lambda x: ops.gammaln(x) + ops.jv(1.5, x) * ops.log_ndtr(-x))

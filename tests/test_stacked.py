@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 
 def scanned(x, y):
@@ -35,6 +36,7 @@ RETURNED = {
 """Functions, and how many results of loops are where the outer one returns them."""
 
 
+@takes_long
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("rows", [3, 700])
 @pytest.mark.parametrize("name", RETURNED)

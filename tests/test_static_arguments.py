@@ -10,6 +10,7 @@ import pytest
 import tape
 from tape import errors
 from tape.core.static_arguments import copied, restored
+from tests.tiers import takes_long
 
 X = np.array([0.3, 1.2, 0.7])
 Pair = namedtuple("Pair", "k other")
@@ -89,6 +90,7 @@ def scaling(read, **options):
     )
 
 
+@takes_long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,6 +126,7 @@ def test_sets_and_bytes_are_read_as_they_were_at_the_call():
         np.testing.assert_allclose(tape.grad(f)(X), np.full(3, 6.0))
 
 
+@takes_long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("is_loop", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
@@ -302,6 +305,7 @@ def by_arrays(x, call):
     return total
 
 
+@takes_long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("call", CALLS)

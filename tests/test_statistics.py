@@ -7,6 +7,7 @@ import tape
 from tape import errors, ops
 from tests.op_table.quantiles import METHODS
 from tests.oracles import assert_close, assert_same, difference, difference_gradient, jvp, record, vjp
+from tests.tiers import takes_long
 
 RNG = np.random.default_rng(9)
 X = RNG.normal(size=(30, 41))
@@ -16,6 +17,7 @@ HOLES = np.where(RNG.random(X.shape) < 0.7, X, np.nan)
 # ---- quantiles -----------------------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("method", METHODS)
 def test_quantiles_are_exactly_those_of_numpy(method, dtype):
@@ -31,6 +33,7 @@ def test_quantiles_are_exactly_those_of_numpy(method, dtype):
     )
 
 
+@takes_long
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 21])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_quantile_is_the_sum_of_its_elements_times_its_gradient(method, count):

@@ -71,7 +71,8 @@ def test_of_many_calls_a_third_is_left_with_each_value_of_several_axes():
     alone = SimpleNamespace(nodeid="alone")
     of_one = list(calls("of one", ("one", range(10))))
     of_two = list(calls("of two", ("one, with_it", range(6)), ("other", "abc")))
-    kept = tiers.thinned([alone, *of_one, *of_two])
+    lengthy = SimpleNamespace(nodeid="lengthy", function=tiers.takes_long(lambda: None))
+    kept = tiers.thinned([alone, lengthy, *of_one, *of_two])
     assert kept[:5] == [alone, *of_one[::3]]
     assert {item.indices["one"] for item in kept[5:]} == set(range(6))
     assert {item.indices["other"] for item in kept[5:]} == set(range(3))

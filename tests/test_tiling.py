@@ -7,6 +7,7 @@ import pytest
 import tape
 from tape.program.ir import differences, tiling
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 
 def made(f, *args):
@@ -186,6 +187,7 @@ def test_kernels_in_tiles(small, monkeypatch, name, rows, dtype):
         assert_close(result, wanted, 1000 * np.finfo(dtype).eps)
 
 
+@takes_long
 def test_distances_and_their_derivatives_are_never_whole():
     x, y = array(1003, 8), array(1600, 8)  # 12.8 MB of distances
     compiled = tape.compile(tape.grad(energy, argnums=(0, 1)))

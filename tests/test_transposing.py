@@ -9,6 +9,7 @@ import tape
 from tape.program.ir import rewrite, transposing
 from tape.program.runtime.plain import run
 from tests.oracles import assert_close
+from tests.tiers import takes_long
 
 
 def array(*shape):
@@ -69,6 +70,7 @@ def test_where_nothing_is_won_nothing_moves(name):
     assert [of.op for of in ir_of(SAME[name], *args).instructions] == [of.op for of in expected.instructions]
 
 
+@takes_long
 @settings(deadline=None, max_examples=100)
 @given(st.integers(0, 1 << 20), st.integers(1, 12))
 def test_any_order_of_axes_computes_the_same(seed, count):

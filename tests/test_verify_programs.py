@@ -39,7 +39,7 @@ from tape.program.runtime.slots import Body, Slot, slots_of
 from tape.program.runtime.verify import verify
 from tests.op_table import TWO_OF_EACH, a_third, one_of_each
 from tests.oracles import gradient_of_sines
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,6 +59,7 @@ def reverified(made):
         reverified(body)
 
 
+@takes_long
 def test_programs_of_the_op_table(monkeypatch):
     """Gradients, where there are any; in blocks, and not."""
     monkeypatch.setattr(pairs, "_LONG_BYTES", 8)

@@ -11,7 +11,7 @@ import pytest
 
 import tape
 from tape.errors import InPlaceError
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 M = np.arange(12.0).reshape(3, 4) ** 2
 
@@ -120,6 +120,7 @@ def results(f, argument):
         return "refused"
 
 
+@takes_long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_programs_do_what_numpy_does(f, kind):

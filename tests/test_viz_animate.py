@@ -18,7 +18,7 @@ from tape import errors
 from tape.viz.animate import animate
 from tape.viz.view import value_text
 from tests.odd_traces import network, odd_traces, product, state
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 SVG = "{http://www.w3.org/2000/svg}"
 GRAPHVIZ = pytest.mark.skipif(
@@ -258,6 +258,7 @@ def test_two_in_one_page_leave_each_other_alone():
 # ---- GIFs --------------------------------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize(
     ("make", "layout"), [pytest.param(network, "graph", marks=GRAPHVIZ), (product, "arc")]
 )
@@ -284,6 +285,7 @@ def test_gif_has_all_frames_and_their_times(make, layout, tmp_path):
     assert (frames[0][0, 0] == 255).all()
 
 
+@takes_long
 @settings(deadline=None, max_examples=5)
 @given(odd_traces())
 def test_gifs_of_odd_traces(trace):

@@ -13,7 +13,7 @@ import tape
 from tape import errors
 from tape.viz.arc import arc, arcs
 from tests.odd_traces import network, odd_traces, product, state
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -167,6 +167,7 @@ def test_drawing_changes_nothing(tmp_path):
 # ---- size --------------------------------------------------------------------------------------------
 
 
+@takes_long
 @pytest.mark.parametrize("count", [1, 300, 301, 10_000])
 def test_tapes_of_any_length(count):
     trace = chain(count)

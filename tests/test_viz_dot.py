@@ -17,7 +17,7 @@ from tape.core.sites import name_scope
 from tape.viz.dot import dot
 from tape.viz.style import DARK, LIGHT, STATES
 from tests.odd_traces import network, odd_traces, product, state
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 GRAPHVIZ = pytest.mark.skipif(
     shutil.which("dot") is None, reason="Graphviz is not installed: apt install graphviz"
@@ -313,6 +313,7 @@ def test_the_empty_tape():
     assert parse(dot(tape.Trace())) == ({}, [], [])
 
 
+@takes_long
 def test_long_chains_and_deep_scopes_overflow_nothing():
     trace = tape.Trace(sites=True)
     v = trace.param(1.0)

@@ -23,7 +23,7 @@ from tape.viz.stepper.rules import rule_formulas
 from tape.viz.stepper.sources import sources
 from tape.viz.style import DARK, LIGHT
 from tests.odd_traces import network, odd_traces, product, state
-from tests.tiers import rounds
+from tests.tiers import rounds, takes_long
 
 
 class Elements(HTMLParser):
@@ -281,6 +281,7 @@ def test_long_files_are_cut_to_what_recorded(monkeypatch):
 # ---- how large -------------------------------------------------------------------------------------
 
 
+@takes_long
 def test_ten_thousand_nodes_are_a_few_megabytes():
     trace = tape.Trace(sites=True)
     x = trace.param(0.3)
@@ -289,6 +290,7 @@ def test_ten_thousand_nodes_are_a_few_megabytes():
     assert len(html(trace, root=x).data) < 3e6
 
 
+@takes_long
 def test_large_and_many_arrays_are_kept_in_short():
     trace = tape.Trace()
     x = trace.param(np.random.default_rng(0).normal(size=(300, 300)))

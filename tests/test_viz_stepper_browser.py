@@ -14,6 +14,7 @@ import pytest
 import tape
 from tape.viz.stepper import html
 from tests.odd_traces import network, product
+from tests.tiers import takes_long
 
 playwright = pytest.importorskip("playwright.sync_api", reason="drives a browser: pip install playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -411,6 +412,7 @@ def test_hostile_names_stay_texts(show):
     assert page.locator("img").count() == 0
 
 
+@takes_long
 def test_ten_thousand_nodes_are_stepped_through_without_waiting(show):
     trace = tape.Trace(sites=True)
     x = a = trace.param(0.5, name="a")

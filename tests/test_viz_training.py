@@ -18,7 +18,7 @@ from tape.viz.curve import curve
 from tape.viz.histograms import histograms
 from tape.viz.landscape import landscape
 from tape.viz.slices import landscape_slice
-from tests.tiers import grid
+from tests.tiers import grid, takes_long
 
 quick = settings(max_examples=8, deadline=None)
 losses = st.lists(st.floats(-1e100, 1e100) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0]), min_size=1)
@@ -39,6 +39,7 @@ BOWL = {"w": np.array([[3.0, 4.0], [0.0, 2.0]]), "b": 1.5}
 # ---- curve ---------------------------------------------------------------------------------------
 
 
+@takes_long
 @quick
 @given(losses, st.sampled_from([True, False, "auto"]), st.sampled_from([None, 1, 3]))
 @example(values=[9.99999999999997e99], log=True, smooth=None)
@@ -102,6 +103,7 @@ def test_what_is_no_curve_is_refused(wrong):
 # ---- histograms ----------------------------------------------------------------------------------
 
 
+@takes_long
 @quick
 @given(st.data())
 def test_any_gradients_have_histograms(data):
@@ -297,6 +299,7 @@ SHAPES = {
 }
 
 
+@takes_long
 @grid(shape=SHAPES, kind=["contour", "surface", "line"])
 def test_any_loss_has_a_landscape(shape, kind):
     for log in (True, "auto") if kind == "contour" else ("auto",):

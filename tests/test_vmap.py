@@ -13,7 +13,7 @@ import tape
 from tape import errors
 from tape.scipy import integrate
 from tests.oracles import assert_close
-from tests.tiers import is_full
+from tests.tiers import is_full, takes_long
 
 SIZE = 3
 WAYS = {"eager": lambda f: f, "compiled": tape.compile}
@@ -103,6 +103,7 @@ TRANSFORMS = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_transforms_inside(name):
     check(TRANSFORMS[name], X)
@@ -379,6 +380,7 @@ NONLINEAR = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", NONLINEAR)
 def test_derivatives_of_solutions_in_a_batch_are_those_of_each(name):
     """Their adjoints are batches as well, of the same elements."""

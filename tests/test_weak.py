@@ -12,7 +12,7 @@ import pytest
 import tape
 from tape import errors
 from tape.core.weak import weak
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 
 def test_traced_numbers_are_no_keys_unless_they_are_integers():
@@ -178,6 +178,7 @@ def _solved(y, k):
     return tape.odeint(lambda y, t: -k * y, y, np.array([0.0, 1.0]), method="Tsit5")[-1]
 
 
+@takes_long
 @pytest.mark.parametrize("f", [_scanned, _repeated, _run_again, _solved])
 @pytest.mark.parametrize("derived", [lambda f: f, tape.grad], ids=["value", "grad"])
 def test_pythons_numbers_widen_nothing_where_code_runs_again(f, derived):
@@ -212,6 +213,7 @@ RUN_AGAIN = {
 }
 
 
+@takes_long
 @pytest.mark.parametrize("name", RUN_AGAIN)
 @pytest.mark.parametrize("transform", ["value", "grad", "jvp", "hvp"])
 def test_code_that_runs_again_overflows_where_it_did(name, transform):

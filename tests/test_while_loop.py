@@ -9,7 +9,7 @@ import pytest
 import tape
 from tape import errors, tree
 from tests.test_loops import assert_alike
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 
 def shrunk(x, rate):
@@ -34,6 +34,7 @@ SIZES = [3.0, 1e3, 0.5, 1e100, 1.0, 1e9, 1e300, 2.0]
 RATES = [0.5, 0.999, 0.9, 0.7]
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
 @pytest.mark.parametrize(
     "transform",
@@ -52,6 +53,7 @@ def test_steps_from_none_to_a_million_run_in_few_programs(transform):
     assert len(compiled.programs) <= 8  # with room for 64 steps, four times as many, and so on
 
 
+@takes_long
 @pytest.mark.parametrize("order", some([1, -1], every=2))
 def test_room_grows_in_loops_within_loops(order):
     """What one row, or one step, takes is not known from the first."""
@@ -81,6 +83,7 @@ def test_numbers_of_steps_and_dtypes_are_those_of_the_eager_loop():
     assert tape.compile(shrunk)(x, 0.5).dtype == shrunk(x, 0.5).dtype == np.float32
 
 
+@takes_long
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 63, 64, 65])
 @pytest.mark.parametrize("body", ["overwritten", "swapped", "read later"])
 def test_the_last_state_is_the_last_for_every_number_of_steps(count, body):
@@ -198,6 +201,7 @@ def test_steps_that_do_something_else_each_time_are_refused():
         f(0.0)
 
 
+@takes_long
 def test_threads_run_one_loop_at_once():
     f = tape.compile(tape.value_and_grad(shrunk))
     expected = {x: tape.value_and_grad(shrunk)(x, 0.9) for x in SIZES}

@@ -19,6 +19,7 @@ from tape.program import sweeps
 from tape.program.native import functions
 from tape.program.native.opcodes import BLAS_USERS, BUSY, CLAIMED, EMPTY, KERNELS, LEAVING, LEFT, WAITING
 from tape.program.native.threads import SEATS
+from tests.tiers import takes_long
 
 WORK = np.linspace(-1, 1, 300_000)
 """Some milliseconds for a few functions."""
@@ -201,6 +202,7 @@ def call_at_the_same_time(f, expected, calls=40, threads=4):
     return sum(differing)
 
 
+@takes_long
 def test_products_have_the_same_bits_however_many_programs_run(monkeypatch):
     """By BLAS, whose number of threads is one of the process."""
     monkeypatch.setenv("TAPE_NUM_THREADS", "2")
@@ -240,6 +242,7 @@ def test_threads_round_as_their_caller_does():
         other.join()
 
 
+@takes_long
 @pytest.mark.parametrize("threads", ["1", "3"])
 @pytest.mark.parametrize("place", [0.05, 0.5, 0.95])
 def test_what_a_thread_raises_is_raised_for_its_caller(monkeypatch, place, threads):

@@ -18,7 +18,7 @@ from tape import errors, ops
 from tape.inspect.samples import SAMPLES
 from tape.support.samples import arguments, data
 from tests.op_table import CASES, batched
-from tests.tiers import some
+from tests.tiers import some, takes_long
 
 NONSENSE = "nonsense"
 MODULES = ("integrate", "interpolate", "ndimage", "optimize", "signal", "sparse", "spatial")
@@ -375,6 +375,7 @@ NAMES = [*texts(), *cases()]
 CHOSEN = some(NAMES, every=9)
 
 
+@takes_long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("names", list(batched(CHOSEN, 40)), ids=lambda names: names[0])
 def test_wrong_arguments_are_errors_that_name_the_function(names, monkeypatch):

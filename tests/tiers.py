@@ -9,8 +9,9 @@ tier alone, by `tests.test_contributing`, `tests.test_docs_site` and `tests.test
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
-Of other tests with several calls a run of the whole plain tier takes a third (`thinned`); that of a few files
-takes all.
+A run of the whole plain tier, which is to be quick, takes a third of the calls of other tests that have several,
+and leaves out tests that are marked by `takes_long`: one in thirty, and two fifths of the time (`thinned`). ``--rest``
+runs these, and a run of a few files runs all.
 """
 
 from collections import Counter
@@ -20,9 +21,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-__all__ = ["choose", "cover", "grid", "is_full", "rounds", "some", "thinned"]
+__all__ = ["choose", "cover", "grid", "is_full", "rounds", "some", "takes_long", "thinned"]
 
 Item = TypeVar("Item")
+Test = TypeVar("Test", bound=Callable[..., Any])
 
 _tier = {"is_full": False}
 
@@ -114,14 +116,21 @@ def _meetings(row: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
     return [*((place,) for place in places), *combinations(places, 2)]
 
 
+def takes_long(test: Test) -> Test:
+    """Mark a test that takes half a second or more, of which there are quicker ones: see `thinned`."""
+    test.takes_long = True  # type: ignore[attr-defined]
+    return test
+
+
 def thinned(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return some of the calls of each test that has several: what the plain tier runs of them.
 
     They are every third one, and of several axes each with a value that none before has. Tests of operations
-    keep all: the table of operations has chosen.
+    keep all: the table of operations has chosen. Nothing is left of tests that are marked by `takes_long`.
     """
     kept: list[pytest.Item] = []
-    for _, group in groupby(items, lambda item: item.nodeid.partition("[")[0]):
+    quick = (item for item in items if not hasattr(getattr(item, "function", None), "takes_long"))
+    for _, group in groupby(quick, lambda item: item.nodeid.partition("[")[0]):
         seen: set[tuple[str, int]] = set()
         for k, item in enumerate(group):
             values = _values(item)

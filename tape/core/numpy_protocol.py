@@ -56,7 +56,7 @@ _ON_NUMBERS: frozenset[Callable[..., Any]] = frozenset(
         np.savez_compressed,
     }
 )
-
+_VALUE = operator.attrgetter("node.value")
 _ON_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
 """Ufunc keyword arguments at their default values."""
@@ -165,6 +165,10 @@ def call_function(
         return INTERNAL["write_function"](x, func, args, rest)
     function = OPERATIONS.get(func)
     if function is None:
+        if func in _ON_TYPES:
+            if not kwargs and len(args) == 1 and isinstance(args[0], Handle):  # np.shape(x)
+                return func(args[0].node.value)
+            return func(*_values_in(args, _VALUE), **{key: _values_in(x, _VALUE) for key, x in kwargs.items()})
         if func in WRITERS:
             x = args[0] if args else next(iter(kwargs.values()))
             if not isinstance(x, Handle):
@@ -182,9 +186,8 @@ def call_function(
                     "memory. Call it outside"
                 )
             return are_related(*args[:2])
-        if func in _ON_TYPES or func in _ON_NUMBERS:
-            read = shown if func in _ON_NUMBERS else operator.attrgetter("node.value")
-            return func(*_values_in(args, read), **{key: _values_in(x, read) for key, x in kwargs.items()})
+        if func in _ON_NUMBERS:
+            return func(*_values_in(args, shown), **{key: _values_in(x, shown) for key, x in kwargs.items()})
         function = _find(func)
         if function is None:
             raise _no_rule(_title(func))
