@@ -40,7 +40,7 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)  # after hypothesis has chosen a profile
 def pytest_configure(config):
     tiers.choose(full=config.getoption("--full") or config.getoption("--rest"))
-    settings.register_profile("tier", settings(), max_examples=tiers.rounds(100, plain=20))
+    settings.register_profile("tier", settings(), max_examples=tiers.rounds(100, plain=20), deadline=None)
     settings.load_profile("tier")
 
 

@@ -68,7 +68,7 @@ OPS = {
 
 
 @pytest.mark.parametrize("name", OPS)
-@settings(max_examples=rounds(12), deadline=None)
+@settings(max_examples=rounds(12))
 @given(BYTES, st.randoms(use_true_random=False))
 def test_any_byte_but_zero_is_true_in_programs(name, numbers, random):
     """Compiled, recorded with other numbers, as with bytes that are 0 and 1."""
@@ -112,7 +112,7 @@ def test_an_integer_read_from_a_mask_is_one_or_zero():
 
 
 @given(BYTES)
-@settings(max_examples=rounds(30), deadline=None)
+@settings(max_examples=rounds(30))
 def test_select_looks_at_the_whole_byte(numbers):
     """Of bools in arrays numba looks at the lowest bit."""
     m = np.resize(mask(numbers), 1500)

@@ -14,7 +14,7 @@ from tests import compiled, naive
 from tests.oracles import assert_close, assert_same, difference_gradient, inner, jvp, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 
 # ---- taking and putting --------------------------------------------------------------------------
 

@@ -221,7 +221,7 @@ def derivative(f, how, seed):
 
 
 @takes_long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(STEPS), max_size=7),
     st.sampled_from(["fwd", "rev", "seeds", "hessian"]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tape
@@ -199,7 +199,6 @@ def test_other_weighted_sums_stay_what_they_are(name):
     assert_close(compiled(x, w), LEFT[name](x, w))
 
 
-@settings(deadline=None)
 @given(
     axes=st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.booleans()), min_size=2, max_size=5),
     first=st.integers(0, 4), count=st.integers(1, 2), dtype=st.sampled_from([np.float64, np.float32]),

@@ -51,7 +51,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-@settings(max_examples=rounds(8, plain=4), deadline=None)
+@settings(max_examples=rounds(8, plain=4))
 @given(data=st.data())
 def test_what_is_read_of_a_shape_that_data_decide_is_read_anew(selection, data):
     select = SELECTIONS[selection]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tape
@@ -225,7 +225,6 @@ def is_expected(owners, weighted, axes, are_squared):
     return is_whole and not all(of_both)
 
 
-@settings(deadline=None)
 @given(
     case=cases(),
     dtype=st.sampled_from([np.float64, np.float32]),

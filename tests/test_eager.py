@@ -21,7 +21,7 @@ from tests.oracles import LAYOUTS, laid_out
 from tests.tiers import rounds
 from tests.unloaded import unloaded
 
-quick = settings(max_examples=rounds(300), deadline=None)
+quick = settings(max_examples=rounds(300))
 KERNEL_DTYPES = [np.float64, np.float32]
 DTYPES = [*KERNEL_DTYPES, np.float16, np.int64, np.longdouble, np.complex128]
 PLACES = [*LAYOUTS, "unaligned", "swapped", "read-only"]

@@ -42,7 +42,7 @@ def calls(draw):
     return subscripts, shapes
 
 
-@settings(max_examples=rounds(150), deadline=None)
+@settings(max_examples=rounds(150))
 @given(calls(), st.booleans())
 def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_complex):
     subscripts, shapes = call
@@ -63,7 +63,7 @@ def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_compl
     assert_close(pushed, moved, 1e-13)
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(calls())
 def test_programs_compute_the_same_without_calling_back(call):
     subscripts, shapes = call

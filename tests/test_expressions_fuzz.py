@@ -232,7 +232,7 @@ def check(text):
     assert isinstance(result, (bool, int, float, complex, np.generic, np.ndarray))
 
 
-@settings(max_examples=rounds(1500, plain=300), deadline=None)
+@settings(max_examples=rounds(1500, plain=300))
 @given(st.lists(st.sampled_from(TOKENS), max_size=12).map("".join))
 @example("1if a else 2")
 @example("a\n\n  b")
@@ -251,13 +251,13 @@ z = (y if a < b <= 1 and not (a > 0) | (b != a) else max(a, -b, 2))
 z / (y + 1e-3)"""
 
 
-@settings(max_examples=rounds(600, plain=150), deadline=None)
+@settings(max_examples=rounds(600, plain=150))
 @given(st.integers(0, len(VALID)), st.integers(0, 8), st.sampled_from(["", *TOKENS]))
 def test_random_changes_of_a_valid_text(position, removed, token):
     check(VALID[:position] + token + VALID[position + removed :])
 
 
-@settings(max_examples=rounds(300, plain=80), deadline=None)
+@settings(max_examples=rounds(300, plain=80))
 @given(st.text(max_size=30))
 def test_random_characters(text):
     check(text)
@@ -281,7 +281,7 @@ NUMBERS = [
 ]
 
 
-@settings(max_examples=rounds(800, plain=200), deadline=None)
+@settings(max_examples=rounds(800, plain=200))
 @given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=4))
 def test_any_function_of_any_numbers(name, numbers):
     with warnings.catch_warnings():
@@ -290,7 +290,7 @@ def test_any_function_of_any_numbers(name, numbers):
 
 
 @takes_long
-@settings(max_examples=rounds(150, plain=40), deadline=None)
+@settings(max_examples=rounds(150, plain=40))
 @given(st.sampled_from(TOKENS), st.sampled_from(TOKENS), st.integers(0, 20_000))
 @example("(", ")", 50_000)
 @example("-", "a", 99_000)
@@ -360,7 +360,7 @@ TEXTS = st.recursive(st.sampled_from([*NAMES, "1", "2.5", "0.25"]), joined, max_
 VALUES = {"a": 0.7, "b": np.array([1.3, -0.4]), "c": np.array([[0.9], [2.1], [-1.6]])}
 
 
-@settings(max_examples=rounds(300, plain=80), deadline=None)
+@settings(max_examples=rounds(300, plain=80))
 @given(TEXTS)
 @example("-(arctan2(-(1 - 1), b))")
 def test_values_agree_with_python(text):
@@ -374,7 +374,7 @@ def test_values_agree_with_python(text):
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-300)
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(TEXTS)
 def test_gradients_agree_with_differences(text):
     f = expression(f"tanh({text})")
@@ -395,7 +395,7 @@ def is_smooth(f, arguments):
     return bool(np.all(np.isfinite(bend)) and np.max(bend) < 100)
 
 
-@settings(max_examples=rounds(25, plain=10), deadline=None)
+@settings(max_examples=rounds(25, plain=10))
 @given(TEXTS)
 def test_compiled_it_agrees(text):
     f = expression(text)

@@ -141,7 +141,7 @@ def test_long_ones_stay_within_the_limits():
     np.testing.assert_allclose(f(x=0.7, y=0.4), number(long), rtol=1e-9)
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(
     st.recursive(
         st.sampled_from([x, y, sympy.Integer(2), sympy.Rational(1, 3), sympy.Float(0.5)]),

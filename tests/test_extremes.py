@@ -87,7 +87,7 @@ def test_tiles_have_it_too():
 
 
 @takes_long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.lists(st.integers(1, 6), min_size=1, max_size=3), data=st.data(), is_max=st.booleans(),
     keepdims=st.booleans(), seed=st.integers(0, 99),

@@ -41,7 +41,7 @@ def calls(draw):
     return name, shape, options
 
 
-@settings(max_examples=rounds(150), deadline=None)
+@settings(max_examples=rounds(150))
 @given(calls())
 def test_any_transform_is_that_of_numpy_and_its_modes_are_transposes(call):
     name, shape, options = call

@@ -11,7 +11,7 @@ from tests.compiled import alike
 from tests.oracles import LAYOUTS, assert_close, assert_same, difference, inner, jvp, laid_out, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=20, deadline=None, derandomize=True)
+quick = settings(max_examples=20, derandomize=True)
 
 SMALL = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4)
 SEEDS = st.integers(0, 2**16)

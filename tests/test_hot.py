@@ -104,7 +104,7 @@ def steps_of(rows, made):
 NO_STATES = [[LOOP, *[0] * (WIDTH - 1)]]
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(entries(), st.integers(0, 2**16), st.integers(1, 3))
 def test_entries_do_what_the_machine_does(made, seed, count):
     expected, found = Memory(seed), Memory(seed)

@@ -173,7 +173,7 @@ def slots(length):
     ]  # fmt: skip
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(codes(), st.integers(0, 2**16))
 def test_lanes_do_what_rows_do(case, seed):
     length, rows, code = case

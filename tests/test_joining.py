@@ -12,7 +12,7 @@ from tape import errors, ops
 from tests.oracles import assert_close, assert_same, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 
 
 def numbered(*shapes):

@@ -16,7 +16,7 @@ from tests.tiers import rounds
 
 FLOATS = [np.float64, np.float32, np.float16]
 DTYPES = [*FLOATS, np.int64, np.int32]
-quick = settings(max_examples=rounds(100), deadline=None)
+quick = settings(max_examples=rounds(100))
 small_shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tape.kernels.differences import ROWS_OF_A_TASK
@@ -28,7 +28,6 @@ def of_weighted(make, batch, rows, columns, length):
     return [make(batch * length * rows), make(batch * length * columns), make(batch * rows * columns)]
 
 
-@settings(deadline=None)
 @given(
     dtype=st.sampled_from(DTYPES), batch=st.sampled_from([1, 3]), rows=lengths, columns=lengths,
     length=lengths | st.just(2 * PARTIAL + 1), is_turned=st.integers(0, 1), parts=st.integers(1, 4),
@@ -48,7 +47,6 @@ def test_kernels_are_exact_where_numpy_is(dtype, batch, rows, columns, length, i
         np.testing.assert_array_equal(computed(name, operands, parameters, parts), expected)
 
 
-@settings(deadline=None)
 @given(
     dtype=st.sampled_from(DTYPES), rows=lengths, columns=lengths, length=lengths, is_turned=st.integers(0, 1),
     seed=st.integers(0, 99),

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tape.kernels.extremes import LONGEST
@@ -14,7 +14,6 @@ from tests.kernel_calls import computed, naive
 lengths = st.integers(1, 40) | st.sampled_from([100, 600])
 
 
-@settings(deadline=None)
 @given(
     rows=lengths, length=lengths, is_one=st.booleans(), dtype=st.sampled_from(["f8", "f4"]),
     values=st.sampled_from([1, 3, 10**6]), parts=st.integers(1, 4), seed=st.integers(0, 99),

@@ -113,7 +113,7 @@ def geometries(draw):
 DTYPES = st.sampled_from([np.float64, np.float32])
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(geometries(), DTYPES, st.tuples(*[st.integers(1, 3)] * 4), st.integers(0, 99))
 def test_convolutions(shapes, dtype, counts, seed):
     spatial, kernel, geometry = shapes
@@ -199,7 +199,7 @@ def test_elements_that_no_window_sees_do_not_reach_it(case):
         assert not np.isnan(found).all()
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(geometries(), DTYPES, st.integers(0, 99))
 def test_pooling(shapes, dtype, seed):
     spatial, window, geometry = shapes

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tape
@@ -42,7 +42,6 @@ def computed(a, b, out, factor, adds, total, parts):
     return out
 
 
-@settings(deadline=None)
 @given(
     dtype=st.sampled_from(DTYPES), outer=st.sampled_from([1, 2, 7]), inner=st.sampled_from([1, 9, 100]),
     m=st.integers(1, 9), n=st.integers(2, 4), k=st.integers(1, 9), is_turned=st.booleans(),

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tape.kernels.codes import DTYPE_CODES
@@ -15,7 +15,6 @@ MARGIN = 40  # numbers around the memory of a result
 lengths = st.integers(1, 40) | st.sampled_from([64, 129, 353])
 
 
-@settings(deadline=None)
 @given(rows=lengths, columns=lengths, dtype=st.sampled_from([np.float64, np.float32]))
 def test_it_moves_the_bits_of_every_element(rows, columns, dtype):
     width = np.dtype(dtype).itemsize

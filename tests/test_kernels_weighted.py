@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tape.kernels.registry import needs_of
@@ -25,7 +25,6 @@ def made(make, name, parameters):
     return [make(size) for size in needs_of(name, parameters).operands]
 
 
-@settings(deadline=None)
 @given(dtype=st.sampled_from(DTYPES), kernel=kernels, parts=st.integers(1, 4), seed=st.integers(0, 99))
 def test_weighted_sums_are_exact_where_numpys_are(dtype, kernel, parts, seed):
     name, parameters = kernel
@@ -35,7 +34,6 @@ def test_weighted_sums_are_exact_where_numpys_are(dtype, kernel, parts, seed):
     np.testing.assert_array_equal(found, naive(name, operands, parameters))
 
 
-@settings(deadline=None)
 @given(dtype=st.sampled_from(DTYPES), kernel=kernels, seed=st.integers(0, 99))
 def test_what_is_not_finite_stays_where_numpy_has_it(dtype, kernel, seed):
     name, parameters = kernel

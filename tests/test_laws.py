@@ -15,7 +15,7 @@ from tape import ops
 from tests.oracles import assert_close, difference
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(40), deadline=None)
+quick = settings(max_examples=rounds(40))
 M = np.random.default_rng(7).normal(size=(4, 4)) / 2
 
 

@@ -13,7 +13,7 @@ from tape.ops import linalg as la
 from tests.oracles import LAYOUTS, assert_close, assert_same, inner, is_float, jvp, laid_out, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(25, plain=12), deadline=None, derandomize=True)
+quick = settings(max_examples=rounds(25, plain=12), derandomize=True)
 STACKS = st.lists(st.integers(1, 2), max_size=2).map(tuple)
 SIDES = st.integers(1, 4)
 DTYPES = st.sampled_from([np.float64, np.complex128])

@@ -74,7 +74,7 @@ def on_screen(line):
     return "".join([char + "\0" * (columns_of(char) - 1) for char in line if columns_of(char)])
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(tapes())
 def test_every_node_has_one_short_line_and_columns_are_aligned(trace):
     lines = [on_screen(line) for line in listing(trace).splitlines()]
@@ -90,7 +90,7 @@ def test_every_node_has_one_short_line_and_columns_are_aligned(trace):
         assert all(row.ljust(at)[at - 2 : at] == "  " for row in rows for at in starts[1:])
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(tapes(), st.sampled_from([20, 40, 80, 120, None]))
 def test_the_table_of_rich_fits_any_terminal(trace, width):
     console = pytest.importorskip("rich.console", reason="needs rich")
@@ -105,7 +105,7 @@ def test_the_table_of_rich_fits_any_terminal(trace, width):
     assert [row.split()[0].rstrip("*·") for row in rows] == [f"%{id}" for id in range(len(trace))]
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(tapes())
 def test_html_is_balanced_and_shows_the_cells(trace):
     page = Page(listing_html(trace))
@@ -115,7 +115,7 @@ def test_html_is_balanced_and_shows_the_cells(trace):
     assert all(len(row) == len(page.rows[0]) for row in page.rows)
 
 
-@settings(max_examples=rounds(300), deadline=None)
+@settings(max_examples=rounds(300))
 @given(VALUES, st.integers(12, 40))
 def test_a_digest_is_one_short_line_for_any_value(value, width):
     text = digest(value, width)
@@ -437,7 +437,7 @@ def test_digests(value, text):
     assert digest(value, 40) == text
 
 
-@settings(max_examples=rounds(200), deadline=None)
+@settings(max_examples=rounds(200))
 @given(VALUES, st.integers(1, 17))
 def test_precision_is_how_many_digits_there_are(value, precision):
     text = digest(value, 80, precision)

@@ -25,7 +25,7 @@ from tape.kernels.loading import native
 from tape.program.native.opcodes import SLOTS, packed
 from tests.tiers import rounds, takes_long
 
-quick = settings(max_examples=rounds(100), deadline=None)
+quick = settings(max_examples=rounds(100))
 FLOATS = [np.float64, np.float32]
 DTYPES = [np.float64, np.float32, np.int64, np.int32, np.bool_]
 ITEMSIZES = {8: np.float64, 4: np.float32, 1: np.bool_}
@@ -596,7 +596,7 @@ def test_scalar_code_is_numpys(name, signature):
     letters, letter = signature.split("->")
     kind, out, two = OF_LETTER[letters[0]], OF_LETTER[letter], len(letters) == 2
 
-    @settings(max_examples=rounds(60), deadline=None)
+    @settings(max_examples=rounds(60))
     @given(NUMBERS[signature[0]], NUMBERS[signature[0]], NUMBERS[signature[-1]], st.sampled_from([0, 1, 255]))
     def check(a, b, before, condition):
         memory = np.full(64, 0x5A, np.uint8)
@@ -636,7 +636,7 @@ def test_code_of_short_arrays_is_numpys(name, letter, form):
     dtype = np.dtype({"f": np.float64, "s": np.float32}[letter])
     two = (name, letter, "first") in SHORT
 
-    @settings(max_examples=rounds(40), deadline=None)
+    @settings(max_examples=rounds(40))
     @given(st.integers(1, MOST_SHORT), st.integers(0, 2**32 - 1), st.sampled_from(["apart", "x", "y"]))
     def check(count, seed, place):
         rng = np.random.default_rng(seed)

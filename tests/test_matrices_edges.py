@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tape
@@ -17,7 +17,6 @@ def normal(*shape, dtype=float, salt=0):
     return (x + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else 4 * x).astype(dtype)
 
 
-@settings(deadline=None)
 @given(
     rows=st.sampled_from([1, 2, 3, 8, 17]), inner=st.sampled_from([1, 2, 3, 8, 70]),
     columns=st.sampled_from([1, 2, 9]), stacks=st.sampled_from([

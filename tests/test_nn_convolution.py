@@ -14,7 +14,7 @@ from tests.oracles import assert_close, assert_same, inner, pytorch, record, uni
 from tests.tiers import rounds
 
 nn = ops.nn
-quick = settings(max_examples=rounds(100), deadline=None)
+quick = settings(max_examples=rounds(100))
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}
 
 

@@ -514,7 +514,7 @@ def test_looking_at_large_numbers_warns_of_nothing(dtype, size) -> None:
         assert all_finite(array)
 
 
-@settings(max_examples=rounds(200), deadline=None)
+@settings(max_examples=rounds(200))
 @given(_DTYPES, st.integers(0, 40), st.sampled_from([1.0, 1e30, 1e200]), st.data())
 def test_all_finite_says_what_numpy_says(dtype, size, scale, data) -> None:
     with np.errstate(all="ignore"):

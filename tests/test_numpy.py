@@ -208,7 +208,7 @@ def filled(nested: Any, make: Any) -> Any:
     return make(nested.value) if isinstance(nested, Leaf) else nested
 
 
-@settings(max_examples=rounds(150), deadline=None)
+@settings(max_examples=rounds(150))
 @given(nested_lists(), st.sampled_from([None, np.float32, np.float64]))
 def test_nested_lists_become_what_numpy_makes_of_the_numbers(nested, dtype):
     trace = tape.Trace()

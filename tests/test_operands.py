@@ -13,7 +13,7 @@ from tape.program.plan.layouts import offsets, period
 from tests.compiled import check
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(40), deadline=None)
+quick = settings(max_examples=rounds(40))
 FUNCTIONS = {
     "arithmetic": lambda x, y: (x - y) * (y + x) - (y - x) * y,
     "conditions": lambda x, y: np.where(x < y, x * y, y - x) + np.where(y > 0, x, 2.0),

@@ -11,7 +11,7 @@ from tests.oracles import assert_close, assert_same, inner, jvp, record, vjp
 from tests.tiers import rounds
 
 SMALL = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 
 
 def drawn(shape, offset=0.0):

@@ -184,7 +184,7 @@ def test_what_lies_between_strides_is_untouched():
     np.testing.assert_array_equal(whole, np.arange(12.0).reshape(3, 4) - [1, 0, 1, 0])
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(
     st.sampled_from(SETTINGS),
     st.lists(hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4), min_size=1, max_size=4),

@@ -11,7 +11,7 @@ from tape import errors, ops
 from tests.oracles import assert_same, inner, jvp, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(150), deadline=None)
+quick = settings(max_examples=rounds(150))
 STATISTICS = ("maximum", "mean", "median", "minimum")
 MODES = ("constant", "edge", "linear_ramp", "reflect", "symmetric", "wrap", *STATISTICS)
 

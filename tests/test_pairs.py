@@ -140,7 +140,7 @@ def polynomials(draw):
 
 
 @takes_long
-@settings(max_examples=rounds(300, plain=40), deadline=None)
+@settings(max_examples=rounds(300, plain=40))
 @given(
     polynomials(), st.sampled_from([MOST_SHORT - 1, MOST_SHORT + 9, 1000, 4500]),
     st.sampled_from(["f8", "f4"]), st.booleans(),

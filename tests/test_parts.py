@@ -17,7 +17,7 @@ from tests.oracles import assert_close, assert_same
 from tests.test_writing import calls
 from tests.tiers import rounds, takes_long
 
-quick = settings(max_examples=rounds(40), deadline=None)
+quick = settings(max_examples=rounds(40))
 RNG = np.random.default_rng(6)
 X, V = RNG.normal(size=(4, 6)), RNG.normal(size=6)
 
@@ -253,7 +253,7 @@ STEPS = st.lists(
 
 
 @takes_long
-@settings(max_examples=rounds(150), deadline=None)
+@settings(max_examples=rounds(150))
 @given(STEPS, SLICES)
 def test_random_writes_and_reads(steps, last):
     def f(x, v):
@@ -287,7 +287,7 @@ def test_random_writes_and_reads(steps, last):
 
 
 @given(st.tuples(SLICES, SLICES), st.tuples(SLICES, SLICES))
-@settings(max_examples=rounds(200), deadline=None)
+@settings(max_examples=rounds(200))
 def test_parts_apart_and_inside_each_other(one, other):
     from tape.program.ir.parts import _inside, _is_apart
 

@@ -542,7 +542,7 @@ def test_lengths_that_data_decide(name, dtype):
     check(f, *calls, tolerance=1e-12 if name == "polymul" else 0)
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(
     st.lists(
         st.lists(st.sampled_from([0.0, 1.0, -1.0, np.nan]), min_size=4, max_size=4), min_size=5, max_size=5

@@ -18,7 +18,6 @@ from tests.tiers import rounds, takes_long
 
 random_checks = settings(
     max_examples=rounds(40),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

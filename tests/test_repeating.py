@@ -12,7 +12,7 @@ from tests.oracles import assert_same, record, vjp
 from tests.tiers import rounds
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 
 
 def check(f, shape, dtype=np.float64):

@@ -48,7 +48,7 @@ LENGTHS = st.one_of(st.integers(1, 9), st.sampled_from([16, 31, 64, 127, 128, 12
 SHAPES = st.lists(LENGTHS, min_size=1, max_size=3).map(tuple)
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(SHAPES, st.data(), st.sampled_from(DTYPES), st.integers(0, 999))
 def test_sums_add_in_the_order_of_numpy(shape, data, dtype, seed):
     first = data.draw(st.integers(0, len(shape) - 1))
@@ -58,7 +58,7 @@ def test_sums_add_in_the_order_of_numpy(shape, data, dtype, seed):
     assert not program.ir.callbacks
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(SHAPES, st.data(), st.sampled_from(DTYPES), st.integers(0, 999))
 def test_broadcasting_is_undone_in_the_order_of_numpy(shape, data, dtype, seed):
     kept = [length if data.draw(st.booleans()) else 1 for length in shape]
@@ -92,7 +92,7 @@ TRANSPOSED = {
 }
 
 
-@settings(max_examples=rounds(80), deadline=None)
+@settings(max_examples=rounds(80))
 @given(
     LENGTHS, LENGTHS, LENGTHS, st.sampled_from(sorted(LAYOUTS)), st.sampled_from(DTYPES), st.integers(0, 999)
 )
@@ -143,7 +143,7 @@ def test_nothing_is_rewritten_that_rounds_otherwise(name, dtype):
     on_other_numbers(RULES[name], (8, 8), (8, 8), dtype=dtype, seed=1, times=rounds(10))
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(LENGTHS, LENGTHS, LENGTHS, st.booleans(), st.booleans(), st.sampled_from(DTYPES), st.integers(0, 999))
 def test_the_shorter_call_of_a_product_rounds_alike(m, k, n, a, b, dtype, seed):
     rng = np.random.default_rng(seed)
@@ -161,7 +161,7 @@ def test_special_numbers():
             assert_same(found, expected)
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(
     LENGTHS,
     st.sampled_from(["arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh"]),
@@ -183,7 +183,7 @@ def with_ties(rng, shape, dtype):
 
 
 @takes_long
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(SHAPES, st.data(), st.sampled_from(DTYPES), st.sampled_from(["max", "min"]), st.integers(0, 999))
 def test_of_zeros_of_both_signs_the_one_is_largest_that_numpy_finds(shape, data, dtype, name, seed):
     first = data.draw(st.integers(0, len(shape) - 1))
@@ -201,7 +201,7 @@ def test_of_zeros_of_both_signs_the_one_is_largest_that_numpy_finds(shape, data,
             assert_same(program(x), f(x))
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(
     st.tuples(LENGTHS, LENGTHS),
     st.integers(-1, 1),
@@ -222,7 +222,7 @@ def test_running_sums_are_those_of_numpy(shape, axis, backwards, dtype, seed):
         assert not on_other_numbers(f, shape, dtype=dtype, seed=seed).ir.callbacks
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(st.tuples(LENGTHS, LENGTHS), st.integers(0, 1), st.sampled_from(DTYPES), st.integers(0, 999))
 def test_the_order_of_elements_is_that_of_numpy(shape, axis, dtype, seed):
     """Of equal elements, too, and what several positions of an array have added to one element."""
@@ -240,7 +240,7 @@ def test_the_order_of_elements_is_that_of_numpy(shape, axis, dtype, seed):
             assert_same(found, expected)
 
 
-@settings(max_examples=rounds(40), deadline=None)
+@settings(max_examples=rounds(40))
 @given(SHAPES, st.data(), st.sampled_from(DTYPES), st.integers(0, 999))
 def test_shares_of_exponentials_are_those_of_numpy(shape, data, dtype, seed):
     axis = data.draw(st.integers(0, len(shape) - 1))

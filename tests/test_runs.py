@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tape.program.native.opcodes import WIDTH, opcode
@@ -24,7 +24,6 @@ def rows_of(program, name):
     return np.count_nonzero(program.code[: program.rows * WIDTH : WIDTH] == opcode(name))
 
 
-@settings(deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 4), st.integers(2, 4), st.sampled_from([1, 5, 127, 128, 150])),
     one=st.sampled_from(sorted(OPERANDS)), other=st.sampled_from(sorted(OPERANDS)),

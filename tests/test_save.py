@@ -170,7 +170,6 @@ trees = st.recursive(
 @given(trees, trees)
 @settings(
     max_examples=rounds(25, plain=10),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_arguments_and_results_are_the_same_trees(path, a, b):
@@ -388,7 +387,6 @@ def test_files_changed_at_random_crash_no_process():
 @example(b"PK\x05\x06" + bytes(18))
 @settings(
     max_examples=rounds(50),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_arbitrary_bytes(path, data):

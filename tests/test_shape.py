@@ -12,7 +12,7 @@ from tests.oracles import LAYOUTS, assert_same, laid_out, record, vjp
 from tests.tiers import rounds
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=3)
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 
 
 def numbered(shape):

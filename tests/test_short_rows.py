@@ -21,7 +21,7 @@ SHAPES = st.one_of(
     st.tuples(st.integers(1, 9), st.integers(1, 9)),
     st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4)),
 )
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 
 
 def kinds(program):

@@ -21,7 +21,7 @@ def drawn(*shape, is_complex=False, seed=0):
 # ---- convolution -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=rounds(80), deadline=None)
+@settings(max_examples=rounds(80))
 @given(st.sampled_from(NAMES), st.sampled_from(MODES), st.integers(1, 9), st.integers(1, 9), st.booleans())
 def test_any_convolution_is_that_of_numpy_and_its_modes_are_transposes(name, mode, n, m, is_complex):
     args = [drawn(n, is_complex=is_complex), drawn(m, is_complex=is_complex, seed=1)]

@@ -14,7 +14,7 @@ from tests import compiled
 from tests.oracles import assert_same, jvp, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 KINDS = ["float64", "float32", "float16", "int64", "int32", "uint8", "bool", "complex128"]
 few = st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5, -1.0, np.inf, -np.inf, np.nan]), max_size=12).map(
     lambda numbers: np.array(numbers, float)

@@ -10,7 +10,7 @@ from tape import errors, ops
 from tests.oracles import assert_same, record, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 ENDS = st.floats(0.25, 4.0)
 
 

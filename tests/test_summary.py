@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tape
@@ -324,7 +324,6 @@ def test_memory_of_others_counts_as_far_as_it_is_seen(trace):
 # ---- all the rest ------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=30), st.booleans())
 def test_sums_agree_with_the_nodes(pairs, is_param):
     trace = tape.Trace("T")

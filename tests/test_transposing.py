@@ -71,7 +71,7 @@ def test_where_nothing_is_won_nothing_moves(name):
 
 
 @takes_long
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.integers(0, 1 << 20), st.integers(1, 12))
 def test_any_order_of_axes_computes_the_same(seed, count):
     def f(*args):

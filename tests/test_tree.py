@@ -70,7 +70,7 @@ ANY = st.recursive(
 )
 
 
-@settings(max_examples=rounds(100), deadline=None)
+@settings(max_examples=rounds(100))
 @given(ANY)
 def test_a_tree_taken_apart_and_put_together_is_the_same(value):
     leaves, structure = tree.flatten(value)
@@ -81,7 +81,7 @@ def test_a_tree_taken_apart_and_put_together_is_the_same(value):
     assert all(isinstance(leaf, (float, int, str, np.float32)) for leaf in leaves)
 
 
-@settings(max_examples=rounds(100), deadline=None)
+@settings(max_examples=rounds(100))
 @given(ANY)
 def test_names_lead_to_the_leaves(value):
     leaves, structure = tree.flatten(value)
@@ -103,7 +103,7 @@ def alike(one, other):
     return one == other
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(ANY, ANY)
 @example(Point(1.0, None), (1.0, None))
 def test_structures_are_equal_for_trees_alike(one, other):
@@ -260,7 +260,7 @@ def test_trees_of_known_branches_are_plain(value, expected):
 # ---- functions of leaves ---------------------------------------------------------------------------
 
 
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 @given(ANY)
 def test_a_map_over_trees_alike_sees_leaves_of_one_place(value):
     leaves = tree.leaves(value)
@@ -310,7 +310,7 @@ VECTORS = st.recursive(
 )
 
 
-@settings(max_examples=rounds(100), deadline=None)
+@settings(max_examples=rounds(100))
 @given(VECTORS)
 def test_unravel_is_the_inverse_of_ravel(value):
     vector, unravel = tree.ravel(value)

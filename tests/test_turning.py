@@ -3,7 +3,7 @@
 import numpy as np
 import optree
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tape
@@ -95,7 +95,6 @@ def body(names, rows, shape, dtype):
     return b.ir
 
 
-@settings(deadline=None)
 @given(
     names=st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=6), rows=st.integers(2, 9),
     shape=st.tuples(st.integers(1, 4), st.integers(1, 4)), dtype=st.sampled_from(DTYPES),

@@ -13,7 +13,7 @@ from tests import naive
 from tests.oracles import assert_close, assert_same, difference_gradient, record, vjp
 from tests.tiers import grid, rounds
 
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 BINARY = (np.multiply, np.divide, np.power, np.subtract, np.maximum, np.minimum, np.hypot, np.arctan2)
 EXACT = (np.multiply, np.divide, np.subtract, np.maximum, np.minimum)
 UNARY = (np.sin, np.negative, np.sqrt, np.square)

@@ -87,7 +87,7 @@ def test_values_come_first_then_adjoints(layout):
     assert "gradient of %4: a 42, b 42, c 444" in texts(seen(animation, 8))
 
 
-@settings(deadline=None, max_examples=rounds(50))
+@settings(max_examples=rounds(50))
 @given(odd_traces())
 def test_the_end_shows_what_a_sweep_gives(trace):
     before = state(trace)
@@ -232,7 +232,7 @@ def test_nested_traces_show_what_is_below_and_stay_as_they_are():
 
 
 @LAYOUTS
-@settings(deadline=None, max_examples=rounds(25))
+@settings(max_examples=rounds(25))
 @given(trace=odd_traces(), direction=st.sampled_from(["TB", "LR"]))
 def test_whatever_is_in_it_it_is_xml(layout, trace, direction):
     with np.errstate(all="ignore"):
@@ -286,7 +286,7 @@ def test_gif_has_all_frames_and_their_times(make, layout, tmp_path):
 
 
 @takes_long
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(odd_traces())
 def test_gifs_of_odd_traces(trace):
     pytest.importorskip("PIL", reason="GIFs need Pillow: pip install pillow")

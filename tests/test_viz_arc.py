@@ -224,7 +224,7 @@ def test_options_that_do_not_fit(options, words):
 
 
 @given(odd_traces(), st.sampled_from([None, 2.0]))
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 def test_it_is_xml_and_complete(trace, step):
     found = groups(arc(trace, step=step))
     assert [int(group.get("data-id")) for group in found] == list(range(len(trace)))

@@ -292,7 +292,7 @@ def test_vars_of_another_trace():
 
 
 @given(odd_traces(), st.booleans())
-@settings(max_examples=rounds(60), deadline=None)
+@settings(max_examples=rounds(60))
 def test_text_is_well_formed_and_complete(trace, is_clustered):
     nodes, edges, _ = parse(dot(trace, trace[-1], clusters=is_clustered))
     assert f"n{len(trace) - 1}" in nodes
@@ -303,7 +303,7 @@ def test_text_is_well_formed_and_complete(trace, is_clustered):
 
 @GRAPHVIZ
 @given(st.lists(odd_traces(), min_size=4, max_size=4), st.sampled_from(["TB", "LR"]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_graphviz_takes_it(traces, direction):
     # Several graphs in one run: starting the program is what takes the time.
     laid_out("\n".join(dot(trace, direction=direction, highlight=0) for trace in traces))

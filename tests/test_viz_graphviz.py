@@ -34,7 +34,7 @@ def sides(found, sizes, i):
     return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(graphs(), st.sampled_from(["TB", "LR"]))
 def test_layout_keeps_gaps_and_direction_and_connects_boxes(graph, direction):
     sizes, edges = graph

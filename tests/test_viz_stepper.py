@@ -86,7 +86,7 @@ def test_the_policy_allows_these_scripts_and_no_others():
         assert f"{kind}-src 'sha256-{digest}'" in policy
 
 
-@settings(deadline=None, max_examples=rounds(60))
+@settings(max_examples=rounds(60))
 @given(odd_traces())
 def test_whatever_is_on_a_tape_is_only_data_and_stays_as_it_was(trace):
     plain = Elements(str(html(product()[0])))
@@ -316,7 +316,7 @@ def test_large_and_many_arrays_are_kept_in_short():
 @example(np.array([-1.7e308, 1.7e308]))
 @example(np.array([0.0, 1.0, 1.7e308 * (1 + 1j)]))
 @example(np.arange(4096.0).reshape(1, 64, 64))
-@settings(deadline=None, max_examples=rounds(60))
+@settings(max_examples=rounds(60))
 def test_digests_are_json_and_count_every_element(array):
     found = digest(array, detail_for(1))
     assert json.loads(json.dumps(found, allow_nan=False)) == json.loads(json.dumps(found))
@@ -355,7 +355,7 @@ POWERS = [lambda x: x**3, lambda x: x**-2.5]
 BINARY = [np.add, np.subtract, np.multiply, np.divide]
 
 
-@settings(deadline=None, max_examples=rounds(100))
+@settings(max_examples=rounds(100))
 @given(st.data())
 def test_a_formula_means_what_was_recorded(data):
     trace = tape.Trace()

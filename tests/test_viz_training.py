@@ -20,7 +20,7 @@ from tape.viz.landscape import landscape
 from tape.viz.slices import landscape_slice
 from tests.tiers import grid, takes_long
 
-quick = settings(max_examples=8, deadline=None)
+quick = settings(max_examples=8)
 losses = st.lists(st.floats(-1e100, 1e100) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0]), min_size=1)
 dtypes = st.sampled_from(["f2", "f4", "f8", "g", "c8", "c16", "i4", "?"])
 

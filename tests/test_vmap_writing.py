@@ -177,7 +177,7 @@ class Indexed:
         return tuple(arrays.get(k, part) for k, part in enumerate(self.parts))
 
 
-@settings(max_examples=rounds(150), deadline=None)
+@settings(max_examples=rounds(150))
 @given(indexed(), st.booleans(), st.booleans(), st.booleans())
 def test_reading_and_writing_at_indices_of_a_batch(case, x_differs, v_differs, v_is_number):
     arrays = case.arrays()

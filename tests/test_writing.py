@@ -13,7 +13,7 @@ from tests import naive
 from tests.oracles import LAYOUTS, assert_close, assert_same, inner, jvp, laid_out, record, uniform, vjp
 from tests.tiers import rounds
 
-quick = settings(max_examples=rounds(60), deadline=None)
+quick = settings(max_examples=rounds(60))
 OPS = ["set_at", "add_at"]
 
 each_op = pytest.mark.parametrize("op", OPS)

@@ -1,4 +1,4 @@
-"""Two tiers of tests: the plain one runs everything once, the full one all combinations and long campaigns.
+"""Two tiers of tests: a plain one for every change, a full one with all combinations and long campaigns.
 
 ``python -m pytest`` runs the plain tier, ``python -m pytest --full`` the full one, and ``--rest`` what of
 that the plain one has not run (`tests.rest`). What belongs to the full tier alone is not collected in the
@@ -9,9 +9,9 @@ tier alone, by `tests.test_contributing`, `tests.test_docs_site` and `tests.test
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
-A run of the whole plain tier, which is to be quick, takes a third of the calls of other tests that have several,
-and leaves out tests that are marked by `takes_long`: one in thirty, and two fifths of the time (`thinned`). ``--rest``
-runs these, and a run of a few files runs all.
+Of other tests with several calls a run of the whole plain tier takes a third, and of those marked by
+`takes_long`, one in thirty, with two fifths of the time, nothing (`thinned`): ``--rest`` runs them, and so
+does a run of a few files.
 """
 
 from collections import Counter

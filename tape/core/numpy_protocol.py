@@ -168,7 +168,9 @@ def call_function(
         if func in _ON_TYPES:
             if not kwargs and len(args) == 1 and isinstance(args[0], Handle):  # np.shape(x)
                 return func(args[0].node.value)
-            return func(*_values_in(args, _VALUE), **{key: _values_in(x, _VALUE) for key, x in kwargs.items()})
+            return func(
+                *_values_in(args, _VALUE), **{key: _values_in(x, _VALUE) for key, x in kwargs.items()}
+            )
         if func in WRITERS:
             x = args[0] if args else next(iter(kwargs.values()))
             if not isinstance(x, Handle):
