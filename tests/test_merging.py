@@ -393,6 +393,9 @@ def assert_firsts_are_those_of_a_naive_search(nodes):
     found = _merge._firsts(Columns(nodes))
     assert (found is None) == (expected == [*range(len(nodes))])
     assert found is None or found == expected
+    for node, other in zip(nodes, _merge.reading_firsts(Columns(nodes)), strict=True):
+        assert (node.call, node.value) == (other.call, other.value)
+        assert other.inputs[::2] == tuple(id if id is None else expected[id] for id in node.inputs[::2])
 
 
 @pytest.mark.parametrize("is_hashed", [True, False])

@@ -128,6 +128,8 @@ KEPT = {
     "the carry, where views of it are read": (1, lambda c, x, w: np.sin(c[::-1]) + np.cos(c)),
     "a result": (1, lambda c, x, w: np.tanh(c * x + x)),
     "a factor": (1, lambda c, x, w: c * w),
+    "what its rules would compute again": (2, lambda c, x, w: np.sin(c) * 0.5 + np.cos(c)),
+    "not a product of what is kept": (2, lambda c, x, w: np.exp(-c * c) + 0.3 * c),
     "each carry of a loop inside": (2, lambda c, x, w: tape.fori_loop(0, 2, lambda i, d: np.sin(d), c)),
 }
 

@@ -69,14 +69,38 @@ def merged(columns: Columns, roots: Collection[int]) -> tuple[list[Node], dict[i
             place.append(place[first])
             continue
         place.append(len(kept))
-        inputs = list(node.inputs)
-        for k, parent in enumerate(node.inputs[::2]):
-            if parent is not None:
-                inputs[2 * k] = at = place[parent]
-                if firsts[parent] != parent:
-                    inputs[2 * k + 1] = kept[at].value
-        kept.append(Node(node.value, node.call, tuple(inputs)) if inputs else node)
+        kept.append(_moved_node(node, firsts, place, columns.nodes))
     return kept, {id: place[id] for id in roots}
+
+
+def reading_firsts(columns: Columns) -> Sequence[Node]:
+    """Return a tape as long as the one given, whose nodes read the first of those that compute the same.
+
+    Parameters
+    ----------
+    columns : Columns
+        A tape, as for `merged`.
+
+    Returns
+    -------
+    sequence of Node
+        The tape. Nothing reads what is computed a second time.
+    """
+    firsts = _firsts(columns)
+    if firsts is None:
+        return columns.nodes
+    return [_moved_node(node, firsts, firsts, columns.nodes) for node in columns.nodes]
+
+
+def _moved_node(node: Node, firsts: Sequence[int], place: Sequence[int], nodes: Sequence[Node]) -> Node:
+    """Return a node that reads the first of those that compute what it reads, from where these are."""
+    inputs = list(node.inputs)
+    for k, parent in enumerate(node.inputs[::2]):
+        if parent is not None:
+            inputs[2 * k] = place[parent]
+            if firsts[parent] != parent:
+                inputs[2 * k + 1] = nodes[firsts[parent]].value
+    return Node(node.value, node.call, tuple(inputs)) if inputs else node
 
 
 _MOST_ROUNDS, _MANY_OPERANDS = 6, 8

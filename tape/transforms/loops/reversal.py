@@ -17,7 +17,9 @@ from tape.core.linear import part
 from tape.core.node import Node
 from tape.core.results import Results
 from tape.core.trace import Trace
+from tape.transforms._merge import reading_firsts
 from tape.transforms.loops.body import BodyTrace, Unrolled, ancestors, extracted
+from tape.transforms.loops.columns import Columns
 from tape.transforms.loops.products import placed, products_of
 from tape.transforms.loops.steps import (
     MOST_DIFFERENT,
@@ -29,6 +31,8 @@ from tape.transforms.loops.steps import (
     outside,
     recorded,
 )
+
+_QUICK = {getattr(one, "op", None) for one in (ops.add, ops.subtract, ops.multiply, ops.negative)}
 
 
 def pull(g: Results, out: Any, *operands: Any, steps: Steps) -> list[Any]:
@@ -114,11 +118,12 @@ class Reversal:
             made[-1] = [*repeated, *made[-1][len(totals) :], *collected]
             originals = [trace.output(outside(inner, output)) for output in outputs]
         self.captured, captures = trace.captured, trace.captures
+        nodes = reading_firsts(Columns(trace.nodes))
         ids = [leaf.id for leaf in leaves]
         adjoint_ids = {leaf.id for leaf in totals}.union(*[step.adjoint_ids for step in each])
         of_constants, of_states, of_arrays = steps.split(ids)
         kept = _kept(
-            trace.nodes,
+            nodes,
             0 if steps.is_recomputed else count,
             ids,
             [id for outputs_of_step in made for id in outputs_of_step],
@@ -129,7 +134,7 @@ class Reversal:
         self._needed = [k for k, id in enumerate(of_constants) if id in kept]
         self._read = [k for k, id in enumerate(of_arrays) if id in kept]
         self.forward = Steps(
-            extracted(trace.nodes, [*captures, *ids], [*originals, *residuals]),
+            extracted(nodes, [*captures, *ids], [*originals, *residuals]),
             steps.length,
             len(captures) + steps.constants,
             steps.states,
@@ -157,7 +162,7 @@ class Reversal:
                 by_arrays = others[len(summed) + len(step.after) :]
                 more, self._products = placed(factors, stacked, by_arrays)
                 ends = [*others, *more]
-            bodies.append(extracted(trace.nodes, [*fixed, *state, *stacked], ends))
+            bodies.append(extracted(nodes, [*fixed, *state, *stacked], ends))
         self._last = [(body, step.before, step.after) for body, step in zip(bodies[:-1], each, strict=False)]
         self._states = each[-1].before
         self.backward = Steps(
@@ -316,8 +321,9 @@ def _kept(
     """Return the inputs, and the values of the forward sweep, that the backward sweep reads.
 
     These are values among the first ``count`` nodes, and of loops inside that have been extended for the
-    backward sweep. Computed anew are views, of what they are views of, and elementwise functions of what does
-    not move from step to step. A count of 0 stands for inputs alone.
+    backward sweep. Computed anew are views, of what they are views of, elementwise functions of what does not
+    move from step to step, and sums, differences and products of values that are kept: that takes less time
+    than to write and read them. A count of 0 stands for inputs alone.
     """
     depends = _behind(nodes, adjoints)
     moves = _behind(nodes, moving)
@@ -339,7 +345,14 @@ def _kept(
             kept.update([id] if id in inputs else [])
         else:
             waiting += [parent for parent in nodes[id].inputs[::2] if parent is not None]
+    for id in sorted(kept):
+        if nodes[id].call.op in _QUICK and kept.issuperset(filter(_is_there, nodes[id].inputs[::2])):
+            kept.remove(id)
     return sorted(kept)
+
+
+def _is_there(parent: int | None) -> bool:
+    return parent is not None
 
 
 def _behind(nodes: Sequence[Node], some: set[int]) -> bytearray:
