@@ -90,6 +90,17 @@ def trees(loops, x, w):
     return loops.scan(step, init, {"x": x, "none": None})
 
 
+def shared_with_rules(loops, x, w):
+    """The rules of the body compute what it has computed, and read sums and products of what they read, too."""
+
+    def step(c, x):
+        a = c * x
+        total = np.sum(a)
+        return np.sin(a) * np.cos(a) + np.exp(-(a + total)) * 0.1, (a * total, np.cos(a))
+
+    return loops.scan(step, w, x)
+
+
 def swapped(loops, x, w):
     return loops.scan(lambda c, x: ((c[1], c[0] * x), c[0]), (w, np.cos(w)), x)
 
@@ -405,7 +416,7 @@ WHILES = [
     newton, no_step, until_all_are_small, while_in_scan, scan_in_while, while_in_while, descent,
 ]  # fmt: skip
 CASES = [
-    recurrence, reversed_recurrence, trees, swapped, passed_through, unused_carry, constant_carry,
+    recurrence, reversed_recurrence, trees, shared_with_rules, swapped, passed_through, unused_carry, constant_carry,
     collected_as_is, some_results, last_unused, numbers, weak_numbers, other_dtypes, complex_carry,
     matrices, empty_arrays,
     written_inside, views, counted, counted_from_elsewhere, counter_only, counter_writes, integer_state,
