@@ -91,7 +91,7 @@ def trees(loops, x, w):
 
 
 def shared_with_rules(loops, x, w):
-    """The rules of the body compute what it has computed, and read sums and products of what they read, too."""
+    """Rules of the body compute what it has computed, and read sums and products of what they read."""
 
     def step(c, x):
         a = c * x
@@ -416,9 +416,9 @@ WHILES = [
     newton, no_step, until_all_are_small, while_in_scan, scan_in_while, while_in_while, descent,
 ]  # fmt: skip
 CASES = [
-    recurrence, reversed_recurrence, trees, shared_with_rules, swapped, passed_through, unused_carry, constant_carry,
-    collected_as_is, some_results, last_unused, numbers, weak_numbers, other_dtypes, complex_carry,
-    matrices, empty_arrays,
+    recurrence, reversed_recurrence, trees, shared_with_rules, swapped, passed_through, unused_carry,
+    constant_carry, collected_as_is, some_results, last_unused, numbers, weak_numbers, other_dtypes,
+    complex_carry, matrices, empty_arrays,
     written_inside, views, counted, counted_from_elsewhere, counter_only, counter_writes, integer_state,
     mapped, mapped_tree, nested, nested_maps, one_after_another, sorts, determinants, derivative_inside,
     second_derivative_inside, derivative_of_a_loop_inside, chosen, reductions, stopped, checkpointed,

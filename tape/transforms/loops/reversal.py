@@ -346,13 +346,10 @@ def _kept(
         else:
             waiting += [parent for parent in nodes[id].inputs[::2] if parent is not None]
     for id in sorted(kept):
-        if nodes[id].call.op in _QUICK and kept.issuperset(filter(_is_there, nodes[id].inputs[::2])):
+        parents = {parent for parent in nodes[id].inputs[::2] if parent is not None}
+        if nodes[id].call.op in _QUICK and parents <= kept:
             kept.remove(id)
     return sorted(kept)
-
-
-def _is_there(parent: int | None) -> bool:
-    return parent is not None
 
 
 def _behind(nodes: Sequence[Node], some: set[int]) -> bytearray:
