@@ -2,10 +2,10 @@
 
 ``python -m pytest`` runs the plain tier, ``python -m pytest --full`` the full one, and ``--rest`` what of
 that the plain one has not run (`tests.rest`). What belongs to the full tier alone is not collected in the
-plain one. There is no test of a behaviour that only the full tier has: it runs the same tests on more
-combinations, more cases of each operation and more random examples. But for what only those who work on tape
-use: the guide for contributors, the site of the documentation and the runner of mutants are tried in the full
-tier alone, by `tests.test_contributing`, `tests.test_docs_site` and `tests.test_mutation`.
+plain one. The full tier runs the same tests on more combinations, more cases of each operation and more
+random examples. What only those who work on tape use is tried in it alone: the guide for contributors, the
+site of the documentation and the runner of mutants, by `tests.test_contributing`, `tests.test_docs_site` and
+`tests.test_mutation`.
 
 The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
@@ -117,7 +117,7 @@ def _meetings(row: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
 
 
 def takes_long(test: Test) -> Test:
-    """Mark a test that takes half a second or more, of which there are quicker ones: see `thinned`."""
+    """Mark a test that takes half a second or more: a run of the whole plain tier leaves it to ``--rest``."""
     test.takes_long = True  # type: ignore[attr-defined]
     return test
 

@@ -56,7 +56,8 @@ _ON_NUMBERS: frozenset[Callable[..., Any]] = frozenset(
         np.savez_compressed,
     }
 )
-_VALUE = operator.attrgetter("node.value")
+_value_of = operator.attrgetter("node.value")
+
 _ON_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
 """Ufunc keyword arguments at their default values."""
@@ -169,7 +170,7 @@ def call_function(
             if not kwargs and len(args) == 1 and isinstance(args[0], Handle):  # np.shape(x)
                 return func(args[0].node.value)
             return func(
-                *_values_in(args, _VALUE), **{key: _values_in(x, _VALUE) for key, x in kwargs.items()}
+                *_values_in(args, _value_of), **{key: _values_in(x, _value_of) for key, x in kwargs.items()}
             )
         if func in WRITERS:
             x = args[0] if args else next(iter(kwargs.values()))

@@ -33,6 +33,7 @@ from tape.transforms.loops.steps import (
 )
 
 _QUICK = {getattr(one, "op", None) for one in (ops.add, ops.subtract, ops.multiply, ops.negative)}
+"""Operations that are computed again, if their operands are there, in less time than a result is read."""
 
 
 def pull(g: Results, out: Any, *operands: Any, steps: Steps) -> list[Any]:
