@@ -92,6 +92,7 @@ def special(dtype, shape, seed):
 def run_fold(kind, x):
     before, reduced, after = x.shape
     dtype = {"any": bool, "all": bool, "argmax": np.int64, "argmin": np.int64}.get(kind, x.dtype)
+    dtype = np.dtype(np.int64) if (kind, x.dtype) == ("sum", bool) else dtype
     out = Fenced((before, after), dtype)
     copy = x.copy()
     _fold(FOLDS[kind], code(x.dtype), address(x), before, reduced, after, address(out.array))
@@ -126,6 +127,12 @@ def test_folds_are_numpys(kind, dtype, before, reduced, after, seed):
     out, expected = run_fold(kind, x), by_numpy(kind, x)
     assert out.dtype == expected.dtype
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_bytes_other_than_one_count_once(after):
+    x = np.random.default_rng(0).integers(0, 256, (3, 500, after)).astype(np.uint8)
+    np.testing.assert_array_equal(run_fold("sum", x.view(bool)), np.count_nonzero(x, axis=1))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

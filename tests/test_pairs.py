@@ -165,3 +165,108 @@ def test_chains_of_operations_have_the_bits_of_numpy(chain, count, dtype, is_loo
     with np.errstate(all="ignore"):
         for found, expected in zip(compiled(x, y, factor), f(x, y, factor), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+# ---- sums with a part, and products that two read --------------------------------------------------------
+
+
+def added(total, values, start, step=1):
+    """Such as `total[start:] += values`."""
+    return tape.ops.add_at(total, values, slice(start, start + step * len(values), step))
+
+
+def differs(f, *args):
+    """Return the instructions of a program whose results are those of NumPy."""
+    compiled, program = compiled_for(f, *args)
+    with np.errstate(all="ignore"):
+        for found, expected in zip(compiled(*args), f(*args), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    return ops(program)
+
+
+@pytest.mark.parametrize("first", ["add", "multiply", "subtract"])
+@pytest.mark.parametrize("form", ["aa", "an", "na"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_what_an_operation_gives_is_added_to_a_part(first, form, dtype):
+    u, v = (numbers(300 if letter == "a" else (), k, dtype) for k, letter in enumerate(form))
+    f = lambda x, u, v: [added(np.sqrt(x), getattr(np, first)(u, v), 7)]  # noqa: E731
+    found = differs(f, numbers(400, 2, dtype), u, v)
+    assert found.count("pair_at") == 1
+    assert not {"add_at", "copy", first} & {*found}
+
+
+UNLIKE = {
+    "every second element": lambda x, u, v: [added(x * x, u * v, 1, 2)],
+    "short": lambda x, u, v: [added(x * x, u[:100] * v[:100], 7)],
+    "returned": lambda x, u, v: [added(x * x, product := u * v, 7), product],
+    "of columns": lambda x, u, v: [tape.ops.add_at(
+        x.reshape(20, 50) * 3.0, u[:200].reshape(20, 10) * v[:200].reshape(20, 10), (slice(None), slice(10))
+    )],
+    "read by three": lambda x, u, v: [
+        added(x * x, product := u * v, 7), product + u, product - v
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_what_is_added_elsewhere_is_written_before(name):
+    found = differs(UNLIKE[name], numbers(1000, 0, float), numbers(300, 1, float), numbers(300, 2, float))
+    assert "pair_at" not in found
+
+
+@pytest.mark.parametrize("start", [0, 1, 7])
+def test_operands_may_be_parts_of_the_array_itself(start):
+    """Which is not overwritten before they have been read."""
+
+    def f(x, y):
+        total = np.sqrt(x)
+        return [added(total, total[:300] * y, start)]
+
+    differs(f, numbers(400, 0, float), numbers(300, 1, float))
+
+
+def test_two_compute_the_same_product():
+    x, y = numbers(300, 0, float), numbers(300, 1, float)
+    roots = lambda *arrays: list(map(np.cbrt, arrays))  # noqa: E731
+    assert "multiply" not in differs(lambda x, y: roots((p := x * y) + x, y - p), x, y)
+    assert "multiply" in differs(lambda x, y: roots((p := x * y) + x, y - p, p - x), x, y)
+    assert "multiply" in differs(lambda x, y: roots((p := x * y) + x, p), x, y)
+    assert "multiply" not in differs(lambda x, y: roots(added(x, p := x * y, 0), p - y), x, y)
+    assert "multiply" in differs(lambda x, y: roots(added(x, (p := x * y)[:200], 3), p - y), x, y)
+
+
+@st.composite
+def writings(draw):
+    """Products of parts of arrays, each of which is added to a part, to an array, or both."""
+    part, where = st.integers(0, 60), st.integers(0, 99)
+    step = st.tuples(
+        st.sampled_from(["add", "subtract", "multiply"]), where, part, where, part, where, part, st.booleans()
+    )
+    return draw(st.lists(step, min_size=1, max_size=6)), draw(st.integers(0, 99))
+
+
+@takes_long
+@settings(max_examples=rounds(300, plain=40))
+@given(
+    writings(), st.sampled_from([MOST_SHORT + 1, 300, 1000]), st.sampled_from([float, np.float32]),
+    st.booleans(),
+)  # fmt: skip
+def test_chains_of_sums_with_parts_have_the_bits_of_numpy(chain, count, dtype, is_loop):
+    steps, last = chain
+
+    def once(x, y):
+        values = [x, y * y]
+        for name, a, start, b, other, c, place, is_shared in steps:
+            u, v, total = (values[k % len(values)] for k in (a, b, c))
+            product = getattr(np, name)(u[start : start + count], v[other : other + count])
+            values.append(added(total, product, place))
+            if is_shared:
+                values.append(added(x, product - y[:count], 0))
+        return [values[-1], values[last % len(values)]]
+
+    def f(x, y):
+        if not is_loop:
+            return once(x, y)
+        return tape.fori_loop(0, 3, lambda _, state: once(*state), [x, y])
+
+    differs(f, *(numbers(count + 60, k, dtype) - dtype(4) for k in range(2)))

@@ -161,11 +161,18 @@ def test_sums_and_products_of_nothing_have_results_and_others_have_not(kind):
         refused("fold", "reduced", words=told(0, 1, MOST), **nothing)
 
 
-@pytest.mark.parametrize(("kind", "size"), [("sum", 4), ("max", 4), ("argmax", 8), ("argmin", 8)])
-def test_positions_that_a_reduction_finds_are_of_eight_bytes(kind, size):
+@pytest.mark.parametrize(
+    ("kind", "dtype", "size"),
+    [
+        ("sum", "f4", 4), ("max", "f4", 4), ("argmax", "f4", 8), ("argmin", "f4", 8), ("sum", "?", 8),
+        ("any", "?", 1),
+    ],
+)  # fmt: skip
+def test_positions_and_counts_that_a_reduction_finds_are_of_eight_bytes(kind, dtype, size):
     place = packed(OUTPUT, 512 - 8 * size)
-    check(row("fold", kind=FOLDS[kind], out=place))
-    refused("fold", "out", words="reaches", kind=FOLDS[kind], out=place + size)
+    fields = {"kind": FOLDS[kind], "dtype": DTYPE_CODES[np.dtype(dtype)]}
+    check(row("fold", **fields, out=place))
+    refused("fold", "out", words="reaches", **fields, out=place + size)
 
 
 # ---- elements of any size ------------------------------------------------------------------------------

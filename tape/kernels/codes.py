@@ -46,7 +46,7 @@ _FOLDS = "sum prod max min any all argmax argmin"
 FOLDS = {name: code for code, name in enumerate(_FOLDS.split())}
 """Reductions: the first argument of `tape.kernels.compiled.folds.fold`."""
 _FOLDED = {
-    "sum": (np.float64, np.float32, np.int64),
+    "sum": (np.float64, np.float32, np.int64, np.bool_),
     "prod": (np.float64, np.float32),
     "max": (np.float64, np.float32, np.int64, np.int32),
     "min": (np.float64, np.float32, np.int64, np.int32),
@@ -152,7 +152,7 @@ def has_fold(kind: str, dtype: Any) -> bool:
         A NumPy function: "sum", "max", "argmax", ...
     dtype : dtype_like
         Of the elements. "sum", "prod", "max" and "min" keep it, "any" and "all" are of bool, "argmax"
-        and "argmin" make int64.
+        and "argmin" make int64, and so does a "sum" of bools.
 
     Examples
     --------

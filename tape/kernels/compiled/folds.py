@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.kernels.codes import FLOAT32, FLOAT64, FOLDS
+from tape.kernels.codes import BOOL, FLOAT32, FLOAT64, FOLDS
 from tape.kernels.compiled._jit import inner
 from tape.kernels.compiled.pointers import float32s, float64s, int8s, int32s, int64s
 from tape.kernels.compiled.sums import NARROW, sum_elements
@@ -66,6 +66,8 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
         elif dtype == FLOAT32:
             floats = float32s(source)
             sum_elements(floats, floats, before, reduced, after, float32s(out), np.float32(0), 0.0)
+        elif dtype == BOOL:
+            _count(int8s(source), before, reduced, after, int64s(out))
         else:
             integers, zero = int64s(source), np.int64(0)
             sum_elements(integers, integers, before, reduced, after, int64s(out), zero, zero)
@@ -80,7 +82,25 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
         _extreme(kind, dtype, source, before, reduced, after, out)
 
 
-# ---- products, any and all ---------------------------------------------------------------------------
+# ---- counts, products, any and all -------------------------------------------------------------------
+
+
+@inner
+def _count(x, before, reduced, after, out):  # type: ignore[no-untyped-def]
+    """How many bytes are not 0."""
+    for a in range(before):
+        if after == 1:
+            count = np.int64(0)
+            for i in range(a * reduced, (a + 1) * reduced):
+                count += np.int64(x[i] != 0)
+            out[a] = count
+            continue
+        for b in range(a * after, (a + 1) * after):
+            out[b] = 0
+        for r in range(reduced):
+            row = (a * reduced + r) * after
+            for b in range(after):
+                out[a * after + b] += np.int64(x[row + b] != 0)
 
 
 @inner

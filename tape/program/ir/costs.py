@@ -136,6 +136,10 @@ REDUCTION = _per_element(_FAST_ELEMENT, _read, _largest)
 SCAN = _per_element(_SLOW_ELEMENT, lambda out, values: len(out.operands) * out.size)
 GATHER = _per_element(_SLOW_ELEMENT, _none, _largest)
 SCATTER = _per_element(_SLOW_ELEMENT, lambda out, values: values[out.operands[1]].size, _largest)
+PAIR_AT = _per_element(
+    _FAST_ELEMENT, lambda out, values: 2 * max([values[x].size for x in out.operands[1:]]), _largest
+)
+"""An operation of arithmetic whose result is added to a part."""
 MATMUL = Cost(
     lambda out, values: 2 * out.size * _inner(out, values),
     lambda out, values: _CACHED_ELEMENT * out.size * (_inner(out, values) // 10 + 1),

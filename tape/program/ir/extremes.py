@@ -104,7 +104,7 @@ def _axes_counted(old: Sequence[Instruction], id: int, mask: int) -> tuple[int, 
     while old[ties].op in ("reshape", "broadcast") and old[ties].size == old[old[ties].operands[0]].size:
         (ties,) = old[ties].operands
     counted = _operand(old, ties, "fold")
-    if counted is None or old[ties].attrs[0] != "sum" or _operand(old, counted, "cast") != mask:
+    if counted != mask or old[ties].attrs[0] != "sum":
         return None
     return tuple(old[ties].attrs[1])
 

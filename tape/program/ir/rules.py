@@ -68,6 +68,13 @@ def pair(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     return _broadcast(*[x.shape for x in operands]), operands[0].dtype
 
 
+def pair_at(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type an array to a slice of which an operation on two operands is added."""
+    total, *others = operands
+    _within(attrs[1:], total.shape, _broadcast(*[x.shape for x in others]))
+    return total.shape, total.dtype
+
+
 def literal(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a number, whose attributes are the character of a dtype, and bytes."""
     if len(attrs) != 2 or type(attrs[0]) is not str or type(attrs[1]) is not bytes:
@@ -244,7 +251,8 @@ def fold(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     kind = attrs[0]
     if not has_fold(kind, x.dtype):
         refuse(f"there is no {kind} of {x.dtype}")
-    return shape, _INT64 if kind in ("argmax", "argmin") else x.dtype
+    is_integer = kind in ("argmax", "argmin") or (kind == "sum" and x.dtype == _BOOL)
+    return shape, _INT64 if is_integer else x.dtype
 
 
 def _reduced(x: Typed, attrs: Attrs, needs_one: bool) -> Shape:

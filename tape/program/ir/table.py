@@ -202,6 +202,9 @@ INSTRUCTIONS: dict[str, Definition] = {
     # ---- made by the planner -------------------------------------------------------------------------
     "copy": _define(rules.same, "x", costs.FREE, role="planned"),
     "pair": _define(rules.pair, "x, y, z; first, second", costs.PAIR, role="planned"),
+    "pair_at": _define(  # what an operation gives is added to a slice
+        rules.pair_at, "total, x, y; first, start, step", costs.PAIR_AT, role="planned", overwrites=0
+    ),
     # ---- loops, kernels, branches and calls ----------------------------------------------------------
     "loop": _define(rules.loop, "*operands?; steps", _LOOP, role="loop", reads="contiguous"),
     "kernel": _define(
@@ -258,7 +261,7 @@ def _names(*roles: str) -> frozenset[str]:
 SOURCES = _names("source")
 VIEWS = _names("view")
 ELEMENTWISE = _names("elementwise")
-BLOCKWISE = _names("elementwise", "planned")
+BLOCKWISE = ELEMENTWISE | {name for name in _names("planned") if INSTRUCTIONS[name].overwrites is None}
 """Instructions that can be computed block by block."""
 
 

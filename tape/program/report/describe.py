@@ -121,6 +121,9 @@ class Names:
             return self._callback(instruction, operands)
         if op == "pair":
             return _nested(*attrs, *operands)
+        if op == "pair_at":
+            first, attrs = attrs[0], attrs[1:]
+            op, operands = "add_at", [operands[0], f"{first}({', '.join(operands[1:])})"]
         if op in ("fold", "sum_product"):
             op, attrs = attrs[0] if op == "fold" else op, (f"axes={', '.join(map(str, attrs[1]))}",)
         elif op == "kernel":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +29,7 @@ __all__ = [
     "guard",
     "kernel",
     "numpy_fold",
+    "pair_at",
     "put",
     "ravel_index",
     "require",
@@ -139,19 +142,31 @@ def add_at(w: Writer, id: int, instruction: Instruction) -> None:
             index=w.at(index[0]), x=w.at(values),
         )  # fmt: skip
         return
-    w.write_view("add_store", dtype, values, id, *_part(instruction))
+    w.write_view("add_store", dtype, values, id, *_part(instruction.attrs, instruction))
+
+
+def pair_at(w: Writer, id: int, instruction: Instruction) -> None:
+    """Add what an operation gives to a part, which lies side by side."""
+    total, *others = instruction.operands
+    first, *place = instruction.attrs
+    w.copy_to(total, instruction, w.at(id))
+    sizes, width = [w.plan.instructions[x].size for x in others], instruction.dtype.itemsize
+    operands = [(w.at(x), width if size > 1 else 0) for x, size in zip(others, sizes, strict=True)]
+    slot, start, _ = w.place(id)
+    part = packed(slot, start + _part(place, instruction)[0])
+    w.pair((first, "add"), width, max(sizes), [*operands, (part, width)], part)
 
 
 def put(w: Writer, id: int, instruction: Instruction) -> None:
     """Write values to a part."""
     total, values = instruction.operands
     w.copy_to(total, instruction, w.at(id))
-    w.write_view("store", instruction.dtype.itemsize, values, id, *_part(instruction))
+    w.write_view("store", instruction.dtype.itemsize, values, id, *_part(instruction.attrs, instruction))
 
 
-def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
+def _part(place: Sequence[Any], instruction: Instruction) -> tuple[int, tuple[int, ...]]:
     """Return the offset in bytes of a part of a result, and its strides."""
-    starts, steps = instruction.attrs
+    starts, steps = place
     strides = c_strides(instruction.shape, instruction.dtype.itemsize)
     offset = sum(start * stride for start, stride in zip(starts, strides, strict=True))
     return offset, tuple([step * stride for step, stride in zip(steps, strides, strict=True)])

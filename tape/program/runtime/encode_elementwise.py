@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tape.kernels.codes import BY_ROWS, CAST_CODES, PAIRS
+from tape.kernels.codes import BY_ROWS, CAST_CODES
 from tape.program.ir.instructions import Instruction
 from tape.program.native.functions import loop_number
 from tape.program.native.opcodes import FIELDS, REGISTERS, packed
@@ -142,21 +142,9 @@ class ElementwiseWriter(Writer):
                 condition=condition[0], x=x[0], y=y[0], out=out,
             )  # fmt: skip
         elif instruction.op == "pair":
-            self._pair(instruction, count, operands, out)
+            self.pair(instruction.attrs, width, count, operands, out)
         else:
             self._ufunc(instruction, count, operands, out)
-
-    def _pair(self, instruction: Instruction, count: int, operands: list[tuple[int, int]], out: int) -> None:
-        """Write the row of two operations at once; of commutative ones, a number comes second."""
-        first, second = instruction.attrs
-        x, y, z = operands
-        if not x[1] and first != "subtract":
-            x, y = y, x
-        form = "".join(["a" if step else "n" for _, step in (x, y, z)])
-        self.emit(
-            "pair", kind=PAIRS[first, second, form], count=count, itemsize=instruction.dtype.itemsize,
-            stride_x=x[1], stride_y=y[1], stride_z=z[1], x=x[0], y=y[0], z=z[0], out=out,
-        )  # fmt: skip
 
     def _in_runs(self, id: int, instruction: Instruction) -> bool:
         """Write a row for each run of elements that operands have side by side, or the same, if it is long.

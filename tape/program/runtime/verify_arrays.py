@@ -46,7 +46,9 @@ __all__ = [
 _MOST_AXES = 64
 _FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in DTYPES] for kind in FOLDS])
 _MAY_FOLD_NOTHING = np.array([kind in ("sum", "prod", "any", "all") for kind in FOLDS])
-_FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
+_MAKES_INT64 = np.array(
+    [[kind.startswith("arg") or (kind == "sum" and dtype.kind == "b") for dtype in DTYPES] for kind in FOLDS]
+)
 _SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in DTYPES] for kind in SCANS])
 _SIZE_OF = {letter: dtype.itemsize for dtype, letter in LETTERS.items()}
 
@@ -162,7 +164,7 @@ def fold(v: Checks, group: Rows) -> None:
     after = group.between("after", 1, MOST)
     results, size = before * after.astype(float), ITEMSIZES[dtype]
     v.claims.add(group, "x", size, results * reduced)
-    v.claims.add(group, "out", np.where(_FINDS_POSITION[kind], INT64, size), results, is_written=True)
+    v.claims.add(group, "out", np.where(_MAKES_INT64[kind, dtype], INT64, size), results, is_written=True)
 
 
 def sum_product(v: Checks, group: Rows) -> None:

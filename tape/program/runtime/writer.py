@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tape.kernels.codes import PAIRS
 from tape.program.ir.instructions import Instruction
 from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
 from tape.program.plan.layouts import ALIGNMENT, Place, collapsed
@@ -77,6 +78,22 @@ class Writer:
         """Append a row that computes with the numbers at one or two addresses."""
         self.rows.append([_SCALAR, code, x, y, out])
         self.origins.append(self.origin)
+
+    def pair(
+        self, names: Sequence[str], width: int, count: int, operands: Sequence[tuple[int, int]], out: int
+    ) -> None:
+        """Write the row of two operations at once; of commutative ones, a number comes second.
+
+        Of the operands the first elements and the strides are given, which are 0 for a number.
+        """
+        (first, second), (x, y, z) = names, operands
+        if not x[1] and first != "subtract":
+            x, y = y, x
+        form = "".join(["a" if step else "n" for _, step in (x, y, z)])
+        self.emit(
+            "pair", kind=PAIRS[first, second, form], count=count, itemsize=width, stride_x=x[1],
+            stride_y=y[1], stride_z=z[1], x=x[0], y=y[0], z=z[0], out=out,
+        )  # fmt: skip
 
     def load(self, id: int, count: int, lengths: Any, steps: Any, out: int) -> None:
         """Write a row that copies elements of a value, in order, to contiguous memory."""
