@@ -161,6 +161,33 @@ def test_what_is_joined_to_a_joined_array_is_joined_at_once(told):
         assert_same(found, expected)
 
 
+AGAIN = {
+    "rows": (lambda x: np.concatenate([x[:1], x[1:3], x[3:]]), True),
+    "columns": (lambda x: np.concatenate([x[:, :2], x[:, 2:]], axis=1), True),
+    "transposed": (lambda x: np.concatenate([x[:, :2].T, x[:, 2:].T]), True),
+    "rows from the last on": (lambda x: np.concatenate([x[3:1:-1], x[1::-1]]), True),
+    "a part": (lambda x: np.concatenate([x[1:3, 2:4], x[1:3, 4:5]], axis=1), True),
+    "columns derived apart": (lambda x: np.concatenate(tape.jacobian(
+        lambda u, v: x @ np.concatenate([u, v]), (0, 1))(x[0, :2], x[0, 2:]), axis=1), True),
+    "with a gap": (lambda x: np.concatenate([x[:1], x[2:]]), False),
+    "turned": (lambda x: np.concatenate([x[1:], x[:1]]), False),
+    "other columns": (lambda x: np.concatenate([x[:1, :3], x[1:, 3:]]), False),
+    "other steps": (lambda x: np.concatenate([x[:2:2], x[1:3]]), False),
+    "of two arrays": (lambda x: np.concatenate([x[:2], (x * 2.0)[2:]]), False),
+    "one transposed": (lambda x: np.concatenate([x[:3, :2], x[:3, 2:5].T], axis=1), False),
+    "along the other axis": (lambda x: np.concatenate([x[:2, :3], x[2:, :3]], axis=1), False),
+}  # fmt: skip
+"""Functions, and whether what they join are neighbouring parts of one array."""
+
+
+@pytest.mark.parametrize("told", AGAIN)
+def test_neighbours_are_not_joined_again(told):
+    f, are_neighbours = AGAIN[told]
+    compiled, program = compiled_for(f, X)
+    assert ("concatenate" not in counts(program.ir)) is are_neighbours
+    assert_same(compiled(X), f(X))
+
+
 def test_an_array_that_grows_in_a_loop_is_joined_once():
     def f(x):
         y = x[:1]

@@ -536,7 +536,8 @@ class Builder:
         values = [value for value in values if value.shape[axis]] or list(values[:1])
         if len(values) == 1:
             return values[0]
-        return self.push("concatenate", values, (axis,))
+        whole = parts.joined_again(self, values, axis)
+        return self.push("concatenate", values, (axis,)) if whole is None else whole
 
     def kernel(
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any

@@ -7,6 +7,7 @@ over the elements of an array becomes arithmetic on numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd, prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,6 +94,35 @@ def read_joined(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Sh
             return b.slice(x, (*starts[:axis], start, *starts[axis + 1 :]), steps, shape)
         start, last = start - length, last - length
     return None
+
+
+def joined_again(b: Builder, values: Sequence[Value], axis: int) -> Value | None:
+    """Return the slice that slices of one array, side by side, are parts of; None if they are others.
+
+    They may have been transposed alike, as derivatives by several arguments are that become columns.
+    """
+    instructions = b.ir.instructions
+    order: tuple[int, ...] | None = None
+    if values[0].op == "transpose":
+        (order,) = instructions[values[0].id].attrs
+        if any(value.op != "transpose" or instructions[value.id].attrs != (order,) for value in values):
+            return None
+        values, axis = [b.operands_of(instructions[value.id])[0] for value in values], order[axis]
+    if any(value.op != "slice" for value in values):
+        return None
+    slices = [instructions[value.id] for value in values]
+    starts, steps = slices[0].attrs
+    end = starts[axis]
+    for of in slices:
+        if of.operands != slices[0].operands or of.attrs[1] != steps:
+            return None
+        if of.attrs[0] != (*starts[:axis], end, *starts[axis + 1 :]):
+            return None
+        end += of.shape[axis] * steps[axis]
+    shape = list(slices[0].shape)
+    shape[axis] = sum([of.shape[axis] for of in slices])
+    whole = b.slice(b.operands_of(slices[0])[0], starts, steps, tuple(shape))
+    return whole if order is None else b.transpose(whole, order)
 
 
 def _sum(found: Value, added: list[Value]) -> Value:
