@@ -358,10 +358,11 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
         last.update(dict.fromkeys(reader.operands, k))
         sources = [instructions[x] for x in reader.operands]
         in_place = by_rows(reader, sources, [layouts[x].strides for x in reader.operands])
+        others = set(reader.operands)
         if in_place is not None:
             runs.append(in_place[1:])
-            continue
-        for operand in set(reader.operands):
+            others.discard(reader.operands[in_place.position])
+        for operand in others:
             run = loaded(instructions[operand], layouts[operand].strides, operand, reader)
             if run is not None:
                 runs.append(run)

@@ -28,6 +28,7 @@ from tape.program.plan.layouts import (
 )
 from tape.program.plan.memory import WIDEST, Lifetimes, allocate, extent, is_contiguous
 from tape.program.plan.numbers import code_of
+from tape.program.plan.operands import by_rows
 from tape.program.plan.pairs import join_pairs
 from tape.program.plan.stacked import place_stacked
 from tape.system.collector import collector_paused
@@ -35,6 +36,8 @@ from tape.system.collector import collector_paused
 Shape = tuple[int, ...]
 
 _WINDOW = 2048
+_LONG_ROW = 16
+"""Elements that numbers are combined with each, so that a copy of the numbers takes little beside it."""
 
 
 @dataclass(slots=True)
@@ -186,6 +189,8 @@ class _Planner:
             definition = INSTRUCTIONS[old.op]
             if definition.reads is not None:
                 operands = self._readable(definition, operands)
+            elif definition.role == "elementwise":
+                operands = self._with_numbers(old, operands)
             if old.op == "constant":
                 strides = self.ir.constants[old.attrs[0]].strides
             if order is not None:
@@ -200,6 +205,21 @@ class _Planner:
         reads = self._is_matrix if definition.reads == "matrix" else self.is_contiguous
         copied = definition.overwrites  # which is copied anyway
         return tuple([x if k == copied or reads(x) else self._copied(x) for k, x in enumerate(operands)])
+
+    def _with_numbers(self, old: Instruction, operands: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the operands of an elementwise instruction, with numbers for its rows side by side.
+
+        Those that lie elsewhere are copied: the machine would write each out for all of its row otherwise.
+        """
+        for k, x in enumerate(operands):
+            source = self.instructions[x]
+            if 1 < source.size <= old.size // _LONG_ROW and not self.is_contiguous(x):
+                sources = [self.instructions[y] for y in operands]
+                strides = [self.layouts[y].strides for y in operands]
+                copied = [*strides[:k], c_strides(source.shape, source.dtype.itemsize), *strides[k + 1 :]]
+                if by_rows(old, sources, strides) is None and by_rows(old, sources, copied) is not None:
+                    return (*operands[:k], self._copied(x), *operands[k + 1 :])
+        return operands
 
     def _push(self, instruction: Instruction, layout: Layout, size: int) -> int:
         self.instructions.append(instruction)
