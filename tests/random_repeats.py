@@ -187,6 +187,17 @@ _BINARY = (
 )  # fmt: skip
 
 
+_ROWS = (
+    lambda w, k: [w[1]],
+    lambda w, k: [w[-1], w[0]],
+    lambda w, k: [w[k % 3]],
+    lambda w, k: [w[0 if k == AT else 2], w[1]],
+    lambda w, k: list(w),
+    lambda w, k: [w[:, 1], w[1], w[1:][1]],
+)
+"""What is read of the weights in a step."""
+
+
 def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     """Return a function with a loop of random operations, of which one step or several do something else."""
     names = list(OTHERWISE)
@@ -200,12 +211,13 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
     always = names[rng.integers(len(names))] if rng.integers(2) else None
     kept = int(rng.integers(1, 9)) if rng.integers(2) else None
     is_nested = rng.integers(4) == 0
+    rows, write = _ROWS[rng.integers(len(_ROWS))], rng.integers(8) == 0
 
     def f(w, h):
         states = [h * (k + 1.0) for k in range(count)]
-        former, keep = list(states), []
+        former, keep, p = list(states), [], w * 1.0
         for k in range(steps):
-            pool = [*states, *former, h, w[1]]
+            pool = [*states, *former, h, *rows(p if write else w, k)]
             for _ in range(3 if is_nested else 1):
                 for kind, i, j in plan:
                     a, b = pool[i % len(pool)], pool[j % len(pool)]
@@ -214,6 +226,8 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
                 pool[-1] = OTHERWISE[others[k]](AT, pool[-1])
             if always:
                 pool[-1] = OTHERWISE[always](k, pool[-1])
+            if write and k in others:
+                p[1] = pool[-1] * 0.5
             former, states = states, [w @ (pool[i % len(pool)] * 0.5) for i in following]
             if kept and k % kept == 0:
                 keep.append(pool[-1])

@@ -298,6 +298,58 @@ def test_what_is_nearly_expected_is_told_apart(name):
     assert_alike(f, W, X)
 
 
+# ---- elements of what no step changes ----------------------------------------------------------------------
+
+
+def _written(k: int, p: Any, h: Any) -> Any:
+    if k == AT:
+        p[0] = h * 0.5
+    return p[0] + p[1]
+
+
+ELEMENTS = {
+    "one": lambda k, p, h: p[1] * h,
+    "all": lambda k, p, h: sum(row * h for row in p),
+    "the same twice": lambda k, p, h: p[1] * h + p[1],
+    "another one": lambda k, p, h: p[2 if k == AT else 1] * h,
+    "in turn": lambda k, p, h: p[k % 3] * h,
+    "from the end": lambda k, p, h: p[-1] * h,
+    "another number of the same": lambda k, p, h: p[-1 if k == AT else 2] * h,
+    "a number of NumPy": lambda k, p, h: p[np.int64(1)] * h,
+    "of another array": lambda k, p, h: (p + 0.0 if k == AT else p)[1] * h,
+    "of an array made by a step": lambda k, p, h: (p * h)[1],
+    "of an element": lambda k, p, h: p[1][2] * h,
+    "a write": _written,
+}
+
+
+@takes_long
+@pytest.mark.usefixtures("ways")
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_elements_of_what_no_step_changes(name, deferred):
+    def f(w, h):
+        p = np.sin(w)
+        for k in range(COUNT):
+            h = np.tanh(ELEMENTS[name](k, p, h) + 0.1 * h)
+        return np.sum(h) + np.sum(p)
+
+    assert_alike(f, W, X)
+    assert deferred
+
+
+@pytest.mark.usefixtures("ways")
+def test_an_element_that_there_is_not_is_refused_in_the_step_that_reads_it():
+    def f(w, h):
+        for k in range(COUNT):
+            try:
+                h = np.tanh(w[7 if k == AT else 1] * h)
+            except IndexError:
+                h = h * 0.5
+        return np.sum(h)
+
+    assert_alike(f, W, X)
+
+
 @pytest.mark.usefixtures("ways")
 def test_methods_that_were_bound_before_serve_afterwards():
     def f(w, h):

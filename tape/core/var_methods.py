@@ -126,8 +126,12 @@ class ArrayMethods(PlainNumbers):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Var:
-        if type(self.node.value) is not np.ndarray and is_several(self):
-            return unpack(self)[index]
+        if type(self.node.value) is not np.ndarray:
+            trace: Any = self.trace_ref()
+            if trace is not None and trace.is_deferring and type(index) is int:
+                return trace.element(self, index)
+            if is_several(self):
+                return unpack(self)[index]
         return OPERATIONS[operator.getitem](self, index)
 
     def __copy__(self) -> Var:

@@ -19,6 +19,7 @@ from tape.core.interpreter import innermost_open
 from tape.core.node import Call, Handle, Node
 from tape.core.op import Op, bind
 from tape.core.recording import Recording
+from tape.core.results import is_several, unpack
 from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.trace import Trace
 from tape.core.var import Var
@@ -38,7 +39,11 @@ def handle(period: Period, number: int) -> DeferredVar:
 
 def _called(key: Any, args: Sequence[Any]) -> Any:
     """Return the result of an operation on Vars of which one at least is deferred."""
-    period = next(x for x in args if type(x) is DeferredVar).period
+    return _learnt(key, args, next(x for x in args if type(x) is DeferredVar).period)
+
+
+def _learnt(key: Any, args: Sequence[Any], period: Period) -> Any:
+    """Return the result of an operation, and learn how the expected one is called if this is it."""
     expected, program, count = period.next, period.program, period.count
     before = len(program.nodes), len(program.guards)
     function = OPERATIONS[key]
@@ -287,6 +292,26 @@ class DeferringTrace(Trace):
         is_expected = (period.base or period.try_to_begin()) and call is period.next.call
         number = period.defer(call, operands) if is_expected else None
         return None if number is None else handle(period, number)
+
+    def element(self, var: Var, index: int) -> Any:
+        """Return an element of a Var that is not deferred, as one that loops read in every step."""
+        period = self.period
+        if not period.base:
+            return unpack(var)[index] if is_several(var) else OPERATIONS[operator.getitem](var, index)
+        expected, count, nodes, id = period.next, period.count, self.recorded, var.id
+        if (
+            expected.key is operator.getitem
+            and not expected.first
+            and index == expected.other
+            and id == expected.node.inputs[0]
+            and nodes[id] is var.node
+            and period.is_same()
+        ):
+            period.viewed[count] = var
+            period.count = count + 1
+            period.next = expected.following
+            return handle(period, count)
+        return unpack(var)[index] if is_several(var) else _learnt(operator.getitem, (var, index), period)
 
     def catch_up(self) -> None:
         """Record what is deferred, and be a plain tape again."""
