@@ -116,7 +116,7 @@ def test_compiled_trace_is_merged():
 @pytest.mark.parametrize("changed", [0, 7, 8, 11])
 def test_operations_of_many_operands_are_merged_if_all_of_them_are_the_same(changed):
     def stacked_twice(x):
-        parts = [x[k] for k in range(12)]
+        parts = [x[11 - k] for k in range(12)]  # of neighbours in order nothing is joined
         others = [part if k != changed else x[12] for k, part in enumerate(parts)]
         return np.stack(parts) * np.stack(others) + np.stack(parts)
 
