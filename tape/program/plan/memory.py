@@ -358,11 +358,10 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
         last.update(dict.fromkeys(reader.operands, k))
         sources = [instructions[x] for x in reader.operands]
         in_place = by_rows(reader, sources, [layouts[x].strides for x in reader.operands])
-        others = set(reader.operands)
         if in_place is not None:
             runs.append(in_place[1:])
-            others.discard(reader.operands[in_place.position])
-        for operand in others:
+            continue
+        for operand in set(reader.operands):
             run = loaded(instructions[operand], layouts[operand].strides, operand, reader)
             if run is not None:
                 runs.append(run)

@@ -37,7 +37,7 @@ def loaded(
 
 
 class ByRows(NamedTuple):
-    """How an instruction reads a number for each row of its result, and other elements in their order.
+    """How an instruction reads a number for each row of its result.
 
     Attributes
     ----------
@@ -50,11 +50,6 @@ class ByRows(NamedTuple):
     position: int
     lengths: Shape
     strides: Shape
-
-
-def _is_loaded(source: Instruction, run: tuple[Shape, Shape]) -> bool:
-    """Return whether elements that repeat, or lie elsewhere, are brought into order first."""
-    return source.size > 1 and len(run[0]) > 1
 
 
 def by_rows(reader: Instruction, operands: Sequence[Instruction], strides: Sequence[Shape]) -> ByRows | None:
@@ -80,7 +75,7 @@ def by_rows(reader: Instruction, operands: Sequence[Instruction], strides: Seque
             and len(lengths) == 2
             and steps[1] == 0
             and lengths[1] * width >= _FEWEST_BYTES
-            and (runs[1 - k] == ((reader.size,), (width,)) or _is_loaded(operands[1 - k], runs[1 - k]))
+            and runs[1 - k] == ((reader.size,), (width,))
         ):
             return ByRows(k, lengths, steps)
     return None

@@ -204,11 +204,10 @@ class ElementwiseWriter(Writer):
         found = by_rows(instruction, [self.plan.instructions[x] for x in sources], strides)
         if found is None or sources[found.position] in loaded:
             return False
-        x, _ = self._operand(sources[1 - found.position], instruction, loaded)
         self.emit(
             "by_rows", kind=BY_ROWS[instruction.op, found.position], count=instruction.size,
             columns=found.lengths[1], itemsize=instruction.dtype.itemsize, stride=found.strides[0],
-            x=x, y=self.at(sources[found.position]), out=self.at(id),
+            x=self.at(sources[1 - found.position]), y=self.at(sources[found.position]), out=self.at(id),
         )  # fmt: skip
         return True
 
