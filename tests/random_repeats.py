@@ -217,6 +217,8 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
         states = [h * (k + 1.0) for k in range(count)]
         former, keep, p = list(states), [], w * 1.0
         for k in range(steps):
+            if write and k in others:
+                p[1] = states[0] * 0.5
             pool = [*states, *former, h, *rows(p if write else w, k)]
             for _ in range(3 if is_nested else 1):
                 for kind, i, j in plan:
@@ -226,8 +228,6 @@ def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
                 pool[-1] = OTHERWISE[others[k]](AT, pool[-1])
             if always:
                 pool[-1] = OTHERWISE[always](k, pool[-1])
-            if write and k in others:
-                p[1] = pool[-1] * 0.5
             former, states = states, [w @ (pool[i % len(pool)] * 0.5) for i in following]
             if kept and k % kept == 0:
                 keep.append(pool[-1])
