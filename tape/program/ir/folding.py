@@ -77,6 +77,7 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
     if axes[-1] - axes[0] != len(axes) - 1:  # with other axes between: one run of axes after the other
         run = next(k for k in range(len(axes)) if axes[k:] == tuple(range(axes[k], axes[-1] + 1)))
         return b.fold(kind, b.fold(kind, value, axes[run:]), axes[:run])
+    # Bools are counted as they are, without integers made of them.
     counted = b.operands_if(value, "cast") if kind == "sum" and value.dtype == np.int64 else None
     if counted is not None and counted[0].dtype == bool:
         value = counted[0]

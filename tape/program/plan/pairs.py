@@ -23,14 +23,14 @@ __all__ = ["join_pairs"]
 _FARTHEST = 16
 """Steps between two that become one: the operands of the first are in memory so much longer."""
 _MOST_READERS = 2
-"""Instructions that may compute the same operation: to compute it again takes less time than to write it."""
+"""How many instructions may each compute the same operation: again takes less time than to write it."""
 _LONG_BYTES = 4 * MOST_SHORT  # of float32
 _FIRST = frozenset([first for first, *_ in PAIRS])
 _SECOND = frozenset([second for _, second, _ in PAIRS]) & _FIRST
 
 
 def join_pairs(plan: Plan, layouts: Sequence[Layout], sizes: Sequence[int]) -> set[int]:
-    """Let the second of two operations compute both, where only one more such reads what is between them.
+    """Let the second of two operations compute both, where at most one other operation needs the first.
 
     Both are in one group, or in none and longer than what short rows compute.
 
