@@ -294,7 +294,7 @@ class DeferringTrace(Trace):
         return None if number is None else handle(period, number)
 
     def element(self, var: Var, index: int) -> Any:
-        """Return an element of a Var that is not deferred itself, such as ``params[0]`` in each step of a loop."""
+        """Return an element of a Var that is not deferred, such as ``params[0]`` in each step of a loop."""
         period = self.period
         if not period.base:
             return unpack(var)[index] if is_several(var) else OPERATIONS[operator.getitem](var, index)
